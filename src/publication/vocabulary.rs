@@ -517,6 +517,8 @@ vocabulary! {
         SensitiveNotPublished = "sensitive-not-published",
         /// A dependency is withdrawn, and another one ties the same attributes.
         StillLinked = "still-linked",
+        /// A bound of a sequential release is one on shares of tuples of a join, not on posteriors.
+        TuplesCounted = "tuples-counted",
         /// An insider may exclude the missing value, and the caller did not declare it.
         UndeclaredMissing = "undeclared-missing",
         /// A part lists values without their counts.

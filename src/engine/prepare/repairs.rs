@@ -9,9 +9,9 @@ use crate::microdata::{Attr, AttrSet};
 use crate::privacy::Dependency;
 use crate::privacy::links::{KnownDependencies, KnownDependency, Link};
 use crate::problem::{Fault, Kind};
-use crate::publication::{Guarantee, Reference, SlicedDiversity};
+use crate::publication::{Guarantee, JoinAttribute, Reference, SlicedDiversity, YElement, reference_parts};
 use crate::publish::{PlanError, PlanRefusal};
-use crate::spec::{BucketSizeChoice, MethodSpec, Specification};
+use crate::spec::{BucketSizeChoice, MethodSpec, SequentialSpec, Specification};
 
 /// Maximal number of repairs that are tried for a specification; those behind are not listed.
 ///
@@ -19,8 +19,17 @@ use crate::spec::{BucketSizeChoice, MethodSpec, Specification};
 const MAX_TRIALS: usize = 14;
 
 /// The repairs in the order in which they are listed.
-const ORDER: [&str; 8] =
-    ["leave_out_of_known", "lower_l", "drop", "reference", "diversity", "sizes", "ineligible_strata", "assume_unknown"];
+const ORDER: [&str; 9] = [
+    "leave_out_of_known",
+    "name_in_x",
+    "lower_l",
+    "drop",
+    "reference",
+    "diversity",
+    "sizes",
+    "ineligible_strata",
+    "assume_unknown",
+];
 
 /// Prepares a changed specification among changed dependencies, without some attributes.
 pub(in crate::engine) type PrepareAgain<'a> =
@@ -120,8 +129,11 @@ impl RepairTrials<'_> {
                 matches!(fault.kind, Kind::RuleImpossible | Kind::RuleIneligible | Kind::GuaranteeUnsupported);
             fault.pointer == repaired.pointer && (is_rule || fault.kind == repaired.kind)
         };
+        let is_join = matches!(repair.specification.method, MethodSpec::Sequential(_));
         let prepared = match (self.prepare)(&repair.specification, repair.dependencies.clone(), repair.dropped) {
             Ok(prepared) => prepared,
+            // what is left out can be tied to the other releases all the more
+            Err(PlanError::Refused(_)) if is_join && repair.name == "drop" => return Ok(false),
             Err(PlanError::Refused(PlanRefusal(faults))) => return Ok(!faults.iter().any(is_same)),
             Err(PlanError::Cancelled(cancelled)) => return Err(cancelled),
         };
@@ -137,6 +149,7 @@ impl RepairTrials<'_> {
         match name.as_str() {
             "leave_out_of_known" => self.leave_out(self.attributes(value)?, pointer),
             "lower_l" => self.lower_l(value.as_u64()?, pointer),
+            "name_in_x" => self.name_in_x(value, pointer),
             "drop" => self.drop(self.attributes(value)?),
             "reference" => self.other_reference(value.as_str()?, pointer),
             "diversity" => self.bucket_diversity(),
@@ -277,6 +290,28 @@ impl RepairTrials<'_> {
         Some(self.changed("lower_l", l.into(), patch, specification))
     }
 
+    /// Names attributes in the X of the requirement at `pointer`.
+    fn name_in_x(&self, listed: &Value, pointer: &str) -> Option<Repair> {
+        let mut specification = self.specification.clone();
+        let Specification { names, .. } = self.specification;
+        let MethodSpec::Sequential(spec) = &mut specification.method else { return None };
+        let against: Vec<String> = spec.against.iter().map(ToString::to_string).collect();
+        let requirement = spec.requirements.iter_mut().find(|requirement| requirement.pointer == pointer)?;
+        let mut requirements = self.specification.normalized.pointer("/method/requirements")?.clone();
+        let at: usize = pointer.strip_prefix("/method/requirements/")?.parse().ok()?;
+        let x = requirements.get_mut(at)?.get_mut("x")?.as_array_mut()?;
+        for text in listed.as_array()? {
+            let (release, attribute) = reference_parts(&against, text.as_str()?)?;
+            if release == 0 {
+                spec.generalized = spec.generalized.with(names.iter().position(|name| name == attribute)?.into());
+            }
+            requirement.x.push(JoinAttribute { release, attribute: attribute.to_owned() });
+            x.push(text.clone());
+        }
+        let patch = json!({ "method": { "requirements": requirements } });
+        Some(self.changed("name_in_x", listed.clone(), patch, specification))
+    }
+
     /// Drops attributes that no rule of several tables mentions, and that no rule of one table protects.
     fn drop(&self, dropped: AttrSet) -> Option<Repair> {
         let rules = self.specification.method.rules();
@@ -302,8 +337,39 @@ impl RepairTrials<'_> {
             patch["method"]["columns"] = json!({ "explicit": kept.collect::<Vec<_>>() });
         }
         let dependencies = self.without(|dependency| Link::from(*dependency).attributes.meets(dropped));
-        let repair = self.changed("drop", json!(self.names(dropped)), patch, self.specification.clone());
+        let mut specification = self.specification.clone();
+        if let MethodSpec::Sequential(spec) = &mut specification.method {
+            self.leave_out_of_join(spec, dropped, &mut patch["method"])?;
+        }
+        let repair = self.changed("drop", json!(self.names(dropped)), patch, specification);
         Some(Repair { dependencies, dropped, ..repair })
+    }
+
+    /// Leaves attributes out of a sequential release and of each X; `None` where a requirement counts one or is left without X.
+    fn leave_out_of_join(&self, spec: &mut SequentialSpec, dropped: AttrSet, patch: &mut Value) -> Option<()> {
+        let names = self.names(dropped);
+        let is_dropped =
+            |of: &JoinAttribute| of.release == 0 && names.iter().any(|name| *name == of.attribute.as_str());
+        let counts = |of: &YElement| matches!(of, YElement::Attribute(of) if is_dropped(of));
+        if spec.class.is_some_and(|class| dropped.contains(class))
+            || spec.requirements.iter().any(|requirement| requirement.y.iter().any(counts))
+        {
+            return None;
+        }
+        let method = self.specification.normalized.get("method")?;
+        let mut requirements = method.get("requirements")?.clone();
+        for (requirement, written) in spec.requirements.iter_mut().zip(requirements.as_array_mut()?) {
+            let mut stays = requirement.x.iter().map(|of| !is_dropped(of)).collect::<Vec<_>>().into_iter();
+            written.get_mut("x")?.as_array_mut()?.retain(|_| stays.next().unwrap_or(true));
+            requirement.x.retain(|of| !is_dropped(of));
+            requirement.x.iter().any(|of| of.release == 0).then_some(())?;
+        }
+        let published = method.get("publish")?.as_array()?.iter();
+        let published = published.filter(|of| !of.as_str().is_some_and(|name| names.contains(&name)));
+        *patch = json!({ "publish": published.collect::<Vec<_>>(), "requirements": requirements });
+        spec.generalized = spec.generalized.minus(dropped);
+        spec.left_out = dropped;
+        Some(())
     }
 
     /// Withdraws a dependency and every other one that ties the same attributes.

@@ -74,7 +74,8 @@ pub(in crate::engine) fn feasible_bound(mut fault: Fault, unit: &Unit) -> Fault 
     fault
 }
 
-/// Notices on a sequential release: the attributes that it publishes exactly, and those with one label in every row.
+/// Notices on a sequential release: the attributes that it publishes exactly, those with one label in every row, and what a bound
+/// on a join is of.
 pub(in crate::engine) fn describe_exactness(
     specification: &Specification,
     design: &Design,
@@ -104,7 +105,14 @@ pub(in crate::engine) fn describe_exactness(
         &suppressed,
         "the same label in every row, which says nothing of it; a taxonomy, a smaller k or fewer attributes in x keep more",
     );
-    exact.into_iter().chain(suppressed).collect()
+    // in a single table, tuples are rows
+    let counted = (!spec.against.is_empty()).then(|| SpecificationNotice {
+        r#type: NoticeKind::TuplesCounted,
+        pointer: Some("/method/requirements".to_owned()),
+        detail: "requirements bound shares and numbers of the tuples of a join, not the posterior of a person, which can be greater"
+            .to_owned(),
+    });
+    exact.into_iter().chain(suppressed).chain(counted).collect()
 }
 
 /// The notice that a rule of an earlier release no longer holds beside what the new one knows.

@@ -24,12 +24,14 @@ const AGAINST_POINTER: &str = "/method/against";
 
 /// Releases of a problem, and the requirements on their join.
 pub(super) struct ProblemBuilder<'a> {
-    spec: &'a SequentialSpec,
-    table: &'a Table,
+    pub(super) spec: &'a SequentialSpec,
+    pub(super) table: &'a Table,
     /// Earlier releases in the order of `against`.
-    earlier: Vec<&'a EarlierRelease>,
+    pub(super) earlier: Vec<&'a EarlierRelease>,
     /// Requirements of the new release, then those of earlier ones. Release 0 is the new one.
     pub(super) requirements: Vec<publication::XyRequirement>,
+    /// For each requirement, the attributes of other releases by which who knows X groups tuples too.
+    pub(super) missing: Vec<Vec<publication::JoinAttribute>>,
     pub(super) exclusions: Vec<publication::Exclusion>,
     /// Attributes of all releases; attribute `i` of the new one is `Attr(i)`.
     names: Vec<String>,
@@ -68,8 +70,10 @@ impl<'a> ProblemBuilder<'a> {
                 names.push(column.name.clone());
             }
         }
-        let mut builder = Self { spec, table, earlier, requirements, exclusions, names, domains: Vec::new() };
+        let (missing, domains) = (Vec::new(), Vec::new());
+        let mut builder = Self { spec, table, earlier, requirements, missing, exclusions, names, domains };
         builder.known()?;
+        builder.missing = builder.requirements.iter().map(|requirement| builder.missing(requirement)).collect();
         builder.place()?;
         Ok(builder)
     }
@@ -77,7 +81,7 @@ impl<'a> ProblemBuilder<'a> {
     /// Checks that every reference names an attribute that its release publishes.
     fn known(&self) -> Result<(), PlanRefusal> {
         let has = |reference: &publication::JoinAttribute| match reference.release.checked_sub(1) {
-            None => self.table.names().contains(&reference.attribute),
+            None => self.own(&reference.attribute).is_some(),
             Some(earlier) => self.earlier[earlier].column(&reference.attribute).is_some(),
         };
         let mut faults = Vec::new();
@@ -175,7 +179,10 @@ impl<'a> ProblemBuilder<'a> {
                 None if domain.is_tree() => return Err(self.homeless(attr.index()).into()),
                 None => ColumnScale::Numbers(places()),
             };
-            columns.push(NewTableColumn { attribute: attr.index() as u32, codes: &column.codes, scale });
+            // no other release has what is left out
+            let attribute =
+                if self.spec.left_out.contains(attr) { u32::MAX - attr.index() as u32 } else { attr.index() as u32 };
+            columns.push(NewTableColumn { attribute, codes: &column.codes, scale });
         }
         let mut earlier = Vec::new();
         for release in &self.earlier {
@@ -241,12 +248,18 @@ impl<'a> ProblemBuilder<'a> {
 
     /// Whether rows of a release match those of another by the attribute.
     pub(super) fn matches(&self, release: usize, name: &str) -> bool {
-        let is_of_new = release != 0 && self.table.names().iter().any(|own| own == name);
+        let is_of_new = release != 0 && self.own(name).is_some();
         let others = (1..).zip(&self.earlier).filter(|(number, _)| *number != release);
         let sides = self.exclusions.iter().flat_map(|exclusion| [&exclusion.left, &exclusion.right]);
         is_of_new
             || others.into_iter().any(|(_, other)| other.column(name).is_some())
             || sides.filter(|side| side.release == release).any(|side| side.within.iter().any(|(of, _)| of == name))
+    }
+
+    /// The attribute of the new release with a name.
+    pub(super) fn own(&self, name: &str) -> Option<Attr> {
+        let place = self.table.names().iter().position(|own| own == name).map(Attr::from);
+        place.filter(|attr| !self.spec.left_out.contains(*attr))
     }
 
     /// The attributes of earlier releases.
@@ -317,27 +330,31 @@ impl<'a> ProblemBuilder<'a> {
                 x: requirement.x.iter().filter_map(|x| self.reference(x)).collect(),
                 y: requirement.y.iter().filter_map(y_element).collect(),
                 exact: Vec::new(),
+                also: Vec::new(),
                 measure,
             });
         }
-        for at in self.known_exactly() {
+        for at in self.again() {
             let known = self.requirements[at].known_exactly.iter().filter_map(|name| self.domain(name));
-            numbered.push(ResolvedRequirement { exact: known.map(|(attr, _)| attr).collect(), ..numbered[at].clone() });
+            let exact = known.map(|(attr, _)| attr).collect();
+            let also = self.missing[at].iter().filter_map(|missing| self.reference(missing)).collect();
+            numbered.push(ResolvedRequirement { exact, also, ..numbered[at].clone() });
         }
         Ok(numbered)
     }
 
-    /// The requirements that must also hold where attributes are known exactly: each once more, after all.
-    fn known_exactly(&self) -> impl Iterator<Item = usize> {
-        (0..self.requirements.len()).filter(|&at| !self.requirements[at].known_exactly.is_empty())
+    /// The requirements that must also hold for who knows more than the labels on X: each once more, after all.
+    fn again(&self) -> impl Iterator<Item = usize> {
+        let knows_more = |&at: &usize| !self.requirements[at].known_exactly.is_empty() || !self.missing[at].is_empty();
+        (0..self.requirements.len()).filter(knows_more)
     }
 
-    /// The requirement behind a number of the problem, and whether it is the one that knows attributes exactly.
-    pub(super) fn requirement(&self, number: usize) -> Option<(&publication::XyRequirement, bool)> {
-        let Some(again) = number.checked_sub(self.requirements.len()) else {
-            return self.requirements.get(number).map(|requirement| (requirement, false));
-        };
-        self.known_exactly().nth(again).map(|at| (&self.requirements[at], true))
+    /// The index of the requirement behind a number of the problem, and whether it is the one for who knows more.
+    pub(super) fn requirement(&self, number: usize) -> Option<(usize, bool)> {
+        match number.checked_sub(self.requirements.len()) {
+            None => Some((number, false)),
+            Some(again) => self.again().nth(again).map(|at| (at, true)),
+        }
     }
 
     fn sensitive(

@@ -4,10 +4,12 @@ use std::sync::Arc;
 
 use super::builder::ProblemBuilder;
 use super::designed::{GeneralizedColumn, SequentialDesign};
+use super::knowledge::UnnamedAttributes;
 use super::share::MeasureValue;
 use super::{SequentialError, SequentialSolution};
 use crate::control::Control;
 use crate::microdata::{Attr, AttrSet, Table};
+use crate::privacy::links::Link;
 use crate::privacy::{Dependency, links};
 use crate::problem::{Fault, Kind};
 use crate::publication::{
@@ -22,6 +24,8 @@ use crate::spec::SequentialSpec;
 
 const NOT_COMPUTED_DETAIL: &str = "a dependency ties what is counted to a generalized attribute, with exceptions in some rows: what an adversary \
      knows of it cannot be tested; leave that attribute out";
+const UNNAMED_DETAIL: &str = "a dependency ties an attribute that x does not name to one by whose labels rows are grouped or matched, so that \
+     who knows it finds fewer rows than x says";
 const GENERALIZED_BEFORE_DETAIL: &str = "a dependency ties what is counted to an attribute that an earlier release generalizes, of which the \
      rows are not at hand; leave that attribute out";
 
@@ -96,7 +100,7 @@ struct LinkedRequirements {
 fn linked(spec: &SequentialSpec, builder: &ProblemBuilder<'_>, input: &PlanInput<'_>) -> LinkedRequirements {
     let names = input.names;
     let place = |name: &str| names.iter().position(|known| known == name).map(Attr::from);
-    let published = AttrSet::first(input.counts.attributes());
+    let published = AttrSet::first(input.counts.attributes()).minus(spec.left_out);
     let visible = builder.earlier_names().filter_map(place).fold(published, AttrSet::with);
     let links = input.known.links(visible);
     let elements: Vec<AttrSet> = links.iter().map(|link| link.attributes).collect();
@@ -136,8 +140,29 @@ fn linked(spec: &SequentialSpec, builder: &ProblemBuilder<'_>, input: &PlanInput
             let repairs: Vec<serde_json::Value> = dropped.map(|name| serde_json::json!({ "drop": [name] })).collect();
             linked.faults.push(fault.with("repairs", repairs));
         }
+        linked.faults.extend(unnamed(requirement, builder, &links, names));
     }
     linked
+}
+
+/// The fault of attributes that a requirement has to name in X, because dependencies tie them to others.
+fn unnamed(
+    requirement: &XyRequirement,
+    builder: &ProblemBuilder<'_>,
+    links: &[Link],
+    names: &[String],
+) -> Option<Fault> {
+    let place = |name: &str| names.iter().position(|known| known == name).map(Attr::from);
+    let UnnamedAttributes { attributes, because } = builder.unnamed(requirement, links, &place)?;
+    let references: Vec<String> = attributes.iter().map(|of| builder.text(of)).collect();
+    let own = requirement.of == 0;
+    let remedy = if own { "name in x" } else { "do not publish" };
+    let detail = format!("{UNNAMED_DETAIL}; {remedy} {}", references.join(" and "));
+    let fault = dependency_fault(&pointer_of(requirement), Kind::GuaranteeUnsupported, because, &detail, names);
+    let mut repairs = if own { vec![serde_json::json!({ "name_in_x": references })] } else { Vec::new() };
+    let of_new = attributes.iter().filter(|of| of.release == 0);
+    repairs.extend(of_new.map(|of| serde_json::json!({ "drop": [of.attribute] })));
+    Some(fault.with("attributes", references).with("repairs", repairs))
 }
 
 /// The requirements with the measures that the release achieves on each join.
@@ -195,18 +220,21 @@ fn with_bound(fault: Fault, measure: Option<&XyMeasure>, root: MeasureValue) -> 
 
 /// What an adversary knows where a requirement with a number of the problem does not hold; empty for labels alone.
 fn condition(builder: &ProblemBuilder<'_>, number: usize) -> String {
-    match builder.requirement(number) {
-        Some((XyRequirement { known_exactly, .. }, true)) => {
-            let known = known_exactly.join(" and ");
-            format!(" for who knows {known} exactly, as a dependency ties it to what is counted")
-        }
-        _ => String::new(),
+    let Some((at, true)) = builder.requirement(number) else { return String::new() };
+    let (known, missing) = (builder.requirements[at].known_exactly.join(" and "), &builder.missing[at]);
+    let missing: Vec<String> = missing.iter().map(|of| builder.text(of)).collect();
+    let exactly = format!(" for who knows {known} exactly, as a dependency ties it to what is counted");
+    let elsewhere = format!(" for who knows the attributes of x and finds them in {} too", missing.join(" and "));
+    match (known.is_empty(), missing.is_empty()) {
+        (true, _) => elsewhere,
+        (false, true) => exactly,
+        (false, false) => format!("{exactly}, and{elsewhere}"),
     }
 }
 
 /// The refusal of a problem without a solution, at the pointer of its cause.
 fn refused(error: SequentialError, builder: &ProblemBuilder<'_>) -> PlanError {
-    let of = |number: usize| builder.requirement(number).map(|(requirement, _)| requirement);
+    let of = |number: usize| builder.requirement(number).and_then(|(at, _)| builder.requirements.get(at));
     let at = |requirement: usize| of(requirement).map_or_else(|| "/method/requirements".to_owned(), pointer_of);
     let condition = |number: usize| condition(builder, number);
     let promised = |requirement: usize| match of(requirement).map(|requirement| requirement.of) {
@@ -238,7 +266,11 @@ fn refused(error: SequentialError, builder: &ProblemBuilder<'_>) -> PlanError {
             with_bound(fault, of(requirement).map(|requirement| &requirement.measure), root)
         }
         SequentialError::PriorReleaseViolates { requirement } => {
-            let detail = format!("earlier releases break {}, whatever is published now", promised(requirement));
+            let detail = format!(
+                "earlier releases break {}{}, whatever is published now",
+                promised(requirement),
+                condition(requirement)
+            );
             Fault::new(at(requirement), Kind::PriorReleaseViolates, detail)
         }
         SequentialError::EmptyJoin { requirement } => {

@@ -24,6 +24,7 @@ mod fixed;
 mod gain;
 mod groups;
 mod joined;
+mod knowledge;
 mod labels;
 mod made;
 mod method;

@@ -44,9 +44,11 @@ impl JoinPlanner<'_> {
             let named = sought.named();
             if !sought.names_new() {
                 let earlier: Vec<usize> = named.iter().copied().filter(|&release| release != 0).collect();
+                let sought = &sought.on(&earlier);
                 planned.settle(requirement, sought, self.settled(requirement, sought, &earlier)?, &earlier)?;
             }
             for joined in joins(&named, releases, problem.joins).ok_or(SequentialError::TooManyJoins { requirement })? {
+                let sought = &sought.on(&joined);
                 match tables.decisive(sought, &joined).filter(|_| reduce && problem.same_rows) {
                     None => planned.open.push(self.open(SoughtJoin { requirement, sought, releases: &joined })?),
                     Some(0) => self.alone(&mut planned, requirement, &sought.only(0), &joined)?,
@@ -58,7 +60,7 @@ impl JoinPlanner<'_> {
             }
             // rows without a match are in no join
             if let Some(alone) = sought.alone().filter(|_| !problem.same_rows) {
-                self.alone(&mut planned, requirement, &alone, &[0])?;
+                self.alone(&mut planned, requirement, &alone.on(&[0]), &[0])?;
             }
         }
         Ok(planned)

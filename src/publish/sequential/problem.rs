@@ -52,6 +52,8 @@ pub struct ResolvedRequirement {
     pub y: Vec<ResolvedYElement>,
     /// Attributes of the new release whose exact values stand in place of their labels, in matches and in X.
     pub exact: Vec<u32>,
+    /// Attributes that also define the groups, on joins with their releases.
+    pub also: Vec<ResolvedAttribute>,
     /// The measure and its bound.
     pub measure: GroupMeasure,
 }

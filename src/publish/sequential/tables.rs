@@ -112,6 +112,8 @@ pub(super) struct IndexedRequirement {
     pub(super) keys: Vec<usize>,
     /// Columns of the new release that are known exactly, whatever labels it publishes.
     pub(super) exact: Vec<usize>,
+    /// Columns that belong to X on joins with their releases.
+    also: Vec<ColumnRef>,
     pub(super) measure: GroupMeasure,
 }
 
@@ -126,7 +128,15 @@ impl IndexedRequirement {
         }
         let x = requirement.x.iter().map(|reference| ColumnRef::new(views, reference)).collect();
         let exact = requirement.exact.iter().filter_map(|&attribute| views[0].column(attribute)).collect();
-        Self { x, y, keys, exact, measure: requirement.measure.clone() }
+        let also = requirement.also.iter().map(|reference| ColumnRef::new(views, reference)).collect();
+        Self { x, y, keys, exact, also, measure: requirement.measure.clone() }
+    }
+
+    /// The requirement on a join, where X has all that it has there.
+    pub(super) fn on(&self, joined: &[usize]) -> Self {
+        let mut on = self.clone();
+        on.x.extend(self.also.iter().filter(|cell| joined.contains(&cell.release)));
+        on
     }
 
     /// The releases it names, and the new one, rising.
@@ -175,6 +185,7 @@ impl IndexedRequirement {
             y: self.y.iter().filter(here).copied().collect(),
             keys,
             exact: self.exact.clone(),
+            also: self.also.clone(),
             measure,
         }
     }
@@ -263,7 +274,8 @@ fn is_needed(problem: &SequentialProblem<'_>, attributes: &[Vec<u32>], release: 
     let here = ResolvedAttribute { release, attribute };
     let shared = attributes.iter().enumerate().any(|(other, of)| other != release && of.contains(&attribute));
     let named = |requirement: &ResolvedRequirement| {
-        requirement.x.contains(&here) || requirement.y.contains(&ResolvedYElement::Attribute(here))
+        let grouping = requirement.x.contains(&here) || requirement.also.contains(&here);
+        grouping || requirement.y.contains(&ResolvedYElement::Attribute(here))
     };
     let barred = |exclusion: &ResolvedExclusion| {
         let sides = [&exclusion.left, &exclusion.right];
@@ -289,7 +301,8 @@ fn check(
             ResolvedYElement::Attribute(reference) => exists(reference.release, reference.attribute),
             ResolvedYElement::Key(release) => *release < attributes.len(),
         };
-        let known = requirement.x.iter().all(|reference| exists(reference.release, reference.attribute));
+        let mut grouping = requirement.x.iter().chain(&requirement.also);
+        let known = grouping.all(|reference| exists(reference.release, reference.attribute));
         if !known || !requirement.y.iter().all(y_element) || requirement.y.is_empty() {
             return Err(SequentialError::UnknownReference { requirement: at });
         }

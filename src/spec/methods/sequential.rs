@@ -184,6 +184,8 @@ pub struct SequentialSpec {
     pub subsets: JoinSelection,
     /// The attributes of the new release that stand in some X: they are generalized as far as requirements ask.
     pub generalized: AttrSet,
+    /// The attributes that a repair under trial leaves out of the new release; none in a specification that was read.
+    pub left_out: AttrSet,
 }
 
 /// The method over columns of the dataset.
@@ -334,6 +336,7 @@ impl DraftSequential {
         let generalized = self.generalized(columns);
         SequentialSpec {
             generalized: generalized.iter().filter_map(|column| attrs.get(column)).copied().collect(),
+            left_out: AttrSet::EMPTY,
             class: self.members.class.column().and_then(|column| attrs.get(&column)).copied(),
             gain: self.members.gain.value.unwrap_or(StepGain::Distortion),
             against: self.members.against.value.unwrap_or_default().0,

@@ -21,7 +21,7 @@ pub(crate) mod proposed_tables;
 pub(crate) mod randomness;
 pub(crate) mod real_data;
 mod reference_strata;
-mod repairs;
+pub(crate) mod repairs;
 pub(crate) mod slicing;
 pub(crate) mod slicing_generalized;
 pub(crate) mod slicing_linked;

@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 
 use guardian::problem::Kind;
+use guardian::report::Manifest;
 use serde_json::{Value, json};
 
-use crate::support::library::{Original, Random, parts, publish, seeds, table};
+use crate::support::library::{Original, Random, parts, publish, seeds, table, verify_against};
 
 /// People by age, ward and diagnosis; the diagnosis determines the ward.
 type Rows = Vec<[usize; 3]>;
@@ -111,4 +112,43 @@ fn who_knows_the_function_learns_no_more_than_the_bound() {
     }
     println!("{published} published, {generalized} of them with intervals, {refused} refused, {broken} broken");
     assert!(published > 10 && generalized > 0 && refused > 10 && broken > 10);
+}
+
+/// Jobs behind `*`, and tasks of one job each: who knows a job knows its tasks.
+#[test]
+fn an_attribute_tied_to_x_must_be_named() {
+    let rows: String = (0..8).map(|at| format!("job{},task{},s{}\n", at / 4, at / 2, at / 4)).collect();
+    let original = Original::new(table(("job,task,s\n".to_owned() + &rows).as_bytes()));
+    let attributes: Value =
+        ["job", "task", "s"].map(|name| (name.to_owned(), json!({"identifier": false}))).into_iter().collect();
+    let document = |dependencies: Value| {
+        json!({"unlisted": "drop", "attributes": attributes, "method": {"type": "sequential",
+            "publish": ["job", "task", "s"], "against": [], "functional_dependencies": dependencies,
+            "requirements": [{"x": ["new.job"], "y": ["new.s"], "measure": {"type": "xy_linkability", "h": "1/2"}}]}})
+    };
+    let tied = json!([{"determinant": ["task"], "dependent": ["job"]}]);
+    // who does not know of it sees half of each value behind `*`
+    let (manifest, files) = publish(&original, &document(json!([]))).unwrap();
+    let published = &parts(&manifest, &files)[0][0].rows;
+    assert!(published.iter().all(|row| row[0] == "*" && (row[2] == "s0") == ["task0", "task1"].contains(&&*row[1])));
+    let faults = publish(&original, &document(tied.clone())).err().unwrap();
+    let [fault] = &faults[..] else { panic!("{faults:#?}") };
+    assert_eq!((fault.kind, fault.pointer.as_str()), (Kind::GuaranteeUnsupported, "/method/requirements/0"));
+    assert!(fault.detail.contains("name in x new.task"), "{}", fault.detail);
+    assert_eq!(fault.members["attributes"], json!(["new.task"]));
+    // the repair, as it is listed
+    let repairs = fault.members["repairs"].as_array().unwrap();
+    let repair = repairs.iter().find(|repair| repair["name_in_x"] == json!(["new.task"])).unwrap();
+    let mut repaired = document(tied.clone());
+    repaired["method"]["requirements"] = repair["patch"]["method"]["requirements"].clone();
+    let (mended, files_of_mended) = publish(&original, &repaired).unwrap();
+    assert!(parts(&mended, &files_of_mended)[0][0].rows.iter().all(|row| row[1] == "*"));
+    // the verifier refuses what a publisher without the check would publish
+    let mut forged = serde_json::to_value(&manifest).unwrap();
+    forged["dependencies"]["declared"] = tied;
+    let forged: Manifest = serde_json::from_value(forged).unwrap();
+    let job = original.job(&document(json!([]))).unwrap();
+    let found = verify_against(&job, &forged, &files, true);
+    let details = serde_json::to_string(&found.checks).unwrap();
+    assert!(!found.verified && details.contains("which x does not name"), "{details}");
 }

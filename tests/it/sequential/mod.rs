@@ -2,6 +2,7 @@
 
 pub(crate) mod composition;
 pub(crate) mod external_tables;
+pub(crate) mod joined_worlds;
 pub(crate) mod linked_columns;
 pub(crate) mod other_methods;
 pub(crate) mod policies;

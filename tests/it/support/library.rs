@@ -127,7 +127,8 @@ pub(crate) fn is_verified(job: &Job, manifest: &Manifest, files: &Memory) -> boo
     verify_against(job, manifest, files, true).verified
 }
 
-fn verify_against(job: &Job, manifest: &Manifest, files: &Memory, with_rows: bool) -> VerificationSummary {
+/// What the verifier finds of a release, its original and a specification.
+pub(crate) fn verify_against(job: &Job, manifest: &Manifest, files: &Memory, with_rows: bool) -> VerificationSummary {
     let claim = VerificationInput {
         requirements: None,
         manifest,

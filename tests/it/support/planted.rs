@@ -61,9 +61,15 @@ impl Planted {
     }
 
     /// For each link, the plain table of its values.
-    ///
-    /// What determines a column that is not among the `visible` ones, and in no other dependency, says nothing.
     pub(crate) fn links(&self, visible: &[&str]) -> Vec<Published> {
+        let links: BTreeSet<Vec<usize>> = self.active(visible).into_iter().map(|of| self.link(of)).collect();
+        links.iter().map(|link| vec![self.part(link)]).collect()
+    }
+
+    /// The dependencies that say something of `visible` columns.
+    ///
+    /// What determines a column that is not among them, and in no other dependency, says nothing.
+    pub(crate) fn active(&self, visible: &[&str]) -> Vec<&Dependency> {
         let mut active: Vec<&Dependency> = self.dependencies.iter().collect();
         loop {
             let before = active.len();
@@ -71,11 +77,9 @@ impl Planted {
             let idle = active.iter().position(|of| !visible.contains(&self.names[of.to]) && !mentioned(of.to));
             idle.map(|at| active.remove(at));
             if active.len() == before {
-                break;
+                return active;
             }
         }
-        let links: BTreeSet<Vec<usize>> = active.into_iter().map(|of| self.link(of)).collect();
-        links.iter().map(|link| vec![self.part(link)]).collect()
     }
 
     /// Some columns of all rows.

@@ -24,7 +24,13 @@ fn y_element(release: usize, attribute: u32) -> ResolvedYElement {
 
 fn anonymity(x: &[(usize, u32)], y: &[ResolvedYElement], k: u64) -> ResolvedRequirement {
     let x = x.iter().map(|&(release, attribute)| reference(release, attribute)).collect();
-    ResolvedRequirement { x, y: y.to_vec(), exact: Vec::new(), measure: GroupMeasure::Anonymity { k } }
+    ResolvedRequirement {
+        x,
+        y: y.to_vec(),
+        exact: Vec::new(),
+        also: Vec::new(),
+        measure: GroupMeasure::Anonymity { k },
+    }
 }
 
 fn linkability(x: &[(usize, u32)], y: &[ResolvedYElement], h: (u64, u64)) -> ResolvedRequirement {

@@ -225,7 +225,7 @@ fn fixture(seed: u64) -> SequentialFixture {
             let sensitive = dice.once_in(3).then_some(values);
             GroupMeasure::Linkability { h: Ratio::new(h.0, h.1).unwrap(), sensitive }
         };
-        requirements.push(ResolvedRequirement { x, y, exact: Vec::new(), measure });
+        requirements.push(ResolvedRequirement { x, y, exact: Vec::new(), also: Vec::new(), measure });
     }
     let class: Vec<u32> = (0..counts[0]).map(|_| dice.below(3) as u32).collect();
     SequentialFixture {

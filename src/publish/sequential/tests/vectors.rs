@@ -100,6 +100,7 @@ impl Vector {
                 x: self.x.iter().map(place).collect(),
                 y: self.y.iter().map(y_element).collect(),
                 exact: Vec::new(),
+                also: Vec::new(),
                 measure,
             }],
             exclusions: self.exclusions.iter().map(exclusion).collect(),

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use super::details::{earlier, joined_as, others};
 use super::rows::CutRows;
-use super::{cuts, premise};
+use super::{cuts, knowledge, premise};
 use crate::control::Control;
 use crate::microdata::{Attr, AttributeType, CellShape, Table, Taxonomy};
 use crate::publication::{EarlierRelease, SequentialDetails};
@@ -121,7 +121,11 @@ fn requirements(
     control: &Control,
     log: &mut CheckLog,
 ) -> Result<(), VerifierError> {
-    let fault = join.check(sequence, control).and_then(|fault| {
+    let fault = join.check(sequence, control).and_then(|fault| match fault {
+        None => knowledge::broken(sequence, join, control),
+        fault => Ok(fault),
+    });
+    let fault = fault.and_then(|fault| {
         // without known correspondence, a row need not match
         let is_complete = fault.is_some() || join.all_rows_match(same_rows, control)?;
         Ok(fault.or_else(|| (!is_complete).then(|| "rows of the release match none of an earlier one".to_owned())))

@@ -12,6 +12,7 @@ use super::cuts::label_of_value;
 use super::details::{earlier, joined_as};
 use super::groups::JoinError;
 use super::join::ReleaseJoin;
+use super::knowledge;
 use super::observed::{ObservedColumn, ObservedRelease};
 use crate::control::Control;
 use crate::microdata::{CellShape, Column, Taxonomy};
@@ -35,6 +36,7 @@ pub(super) fn holds(
         earlier.into_iter().map(|release| (release, ObservedRelease::from_earlier(release))).collect();
     let join = ReleaseJoin::new(&view, &trees, &earlier, &sequence.exclusions);
     for claimed in on {
+        let requirement = &knowledge::with_all_labels(&join, requirement, &claimed.releases);
         match join.measure(requirement, &claimed.releases, control) {
             Ok(found) if found.is_allowed(&requirement.measure) => {}
             Ok(_) | Err(JoinError::Unknown | JoinError::Empty) => return Ok(false),

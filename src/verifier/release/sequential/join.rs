@@ -155,6 +155,12 @@ impl<'a> ReleaseJoin<'a> {
         }
     }
 
+    /// The shape of the cells of an attribute of a release, where it has the attribute.
+    pub(super) fn shape(&self, release: usize, attribute: &str) -> Option<CellShape> {
+        let of = self.releases.get(release)?;
+        of.column(attribute).map(|at| of.columns[at].shape)
+    }
+
     /// The columns of a release that decide which rows match.
     fn matched(&self, release: usize, joined: &[usize]) -> Vec<usize> {
         let of = self.releases[release];

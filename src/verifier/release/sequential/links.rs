@@ -8,7 +8,7 @@ use super::details::{earlier, joined_as};
 use super::exact;
 use crate::control::Control;
 use crate::microdata::{Attr, AttrSet, CellShape};
-use crate::publication::{SequentialDetails, XyRequirement, YElement};
+use crate::publication::{EarlierRelease, SequentialDetails, XyRequirement, YElement};
 use crate::verifier::contract::checks::{CheckLog, CheckName};
 use crate::verifier::contract::input::{VerifierError, VerifierInput};
 use crate::verifier::definition::links::{closure, link_across, links_of, tied};
@@ -71,6 +71,10 @@ pub(in crate::verifier) fn check(
                 fail(hidden, "of which an earlier release shows less than is known");
             }
         }
+        if let Some(unnamed) = join.unnamed(requirement, &earlier, counted, links) {
+            let detail = "which x does not name, to labels by which the requirement groups or matches rows";
+            log.fail(CheckName::Dependencies, format!("dependencies tie {}, {detail}", input.list(unnamed)));
+        }
     }
     Ok(())
 }
@@ -93,6 +97,33 @@ struct LinkedJoin<'a> {
 impl LinkedJoin<'_> {
     fn attr_of(&self, name: &str) -> Option<Attr> {
         attr_of(self.input, self.sequence, name)
+    }
+
+    /// Attributes of one release that links tie to generalized ones by which a requirement groups or matches its rows, where X
+    /// does not name all of them.
+    fn unnamed(
+        &self,
+        requirement: &XyRequirement,
+        earlier: &[&EarlierRelease],
+        counted: AttrSet,
+        links: &[AttrSet],
+    ) -> Option<AttrSet> {
+        let named: AttrSet = requirement.x.iter().filter_map(|of| self.attr_of(&of.attribute)).collect();
+        (0..self.releases.len()).find_map(|release| {
+            let general: AttrSet = match release.checked_sub(1) {
+                None => self.sequence.cuts.iter().filter_map(|(name, _)| self.attr_of(name)).collect(),
+                Some(at) => {
+                    let columns = earlier.get(at)?.columns.iter();
+                    let general = columns.filter(|column| column.shape != CellShape::Exact || column.nodes);
+                    general.filter_map(|column| self.attr_of(&column.name)).collect()
+                }
+            };
+            let own = self.releases[release].minus(counted);
+            let general = self.concerned(requirement, release, general.intersection(own));
+            let alike = general.iter().map(|attr| tied(AttrSet::one(attr), links).intersection(own));
+            let unnamed = alike.filter(|alike| alike.len() > 1).map(|alike| alike.minus(named));
+            unnamed.into_iter().find(|unnamed| !unnamed.is_empty())
+        })
     }
 
     /// Those of the attributes of a release by which a requirement groups rows, or by which these match others.

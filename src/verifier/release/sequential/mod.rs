@@ -6,6 +6,7 @@ pub(in crate::verifier) mod details;
 mod exact;
 pub(in crate::verifier) mod groups;
 pub(in crate::verifier) mod join;
+mod knowledge;
 pub(in crate::verifier) mod label;
 pub(in crate::verifier) mod links;
 pub(in crate::verifier) mod observed;
