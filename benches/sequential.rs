@@ -147,6 +147,7 @@ impl Fixture {
             same_rows: true,
             requirements: vec![ResolvedRequirement {
                 exact: Vec::new(),
+                also: Vec::new(),
                 x: setting.x.iter().map(reference).collect(),
                 y: setting.y.iter().map(revealed).collect(),
                 measure: match &setting.measure {

@@ -348,8 +348,7 @@ impl RepairTrials<'_> {
     /// Leaves attributes out of a sequential release and of each X; `None` where a requirement counts one or is left without X.
     fn leave_out_of_join(&self, spec: &mut SequentialSpec, dropped: AttrSet, patch: &mut Value) -> Option<()> {
         let names = self.names(dropped);
-        let is_dropped =
-            |of: &JoinAttribute| of.release == 0 && names.iter().any(|name| *name == of.attribute.as_str());
+        let is_dropped = |of: &JoinAttribute| of.release == 0 && names.contains(&of.attribute.as_str());
         let counts = |of: &YElement| matches!(of, YElement::Attribute(of) if is_dropped(of));
         if spec.class.is_some_and(|class| dropped.contains(class))
             || spec.requirements.iter().any(|requirement| requirement.y.iter().any(counts))

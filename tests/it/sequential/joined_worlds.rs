@@ -1,6 +1,6 @@
 //! Attackers who join two or three releases of a small table, tuple by tuple, and know which values go together.
 //!
-//! Of the tuples on a join they leave out those that nobody with the known values can stand behind. What is left keeps the
+//! Of the tuples on a join they leave out those that no person with the known values can stand behind. What is left keeps the
 //! bound of each requirement.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -22,7 +22,7 @@ struct Requirement {
     x: Vec<(usize, String)>,
     y: Vec<(usize, String)>,
     measure: Value,
-    /// Joined releases, and the measure that is stated.
+    /// Joined releases, and the measure that the manifest prints.
     joins: Vec<(Vec<usize>, Value)>,
 }
 
@@ -90,7 +90,7 @@ struct Attacked {
     /// Groups of people with equal known values on a join, and those of them at a bound.
     counted: u64,
     at_the_bound: u64,
-    /// Those beyond it, in words.
+    /// Those that exceed it, in words.
     broken: Vec<String>,
 }
 
@@ -196,13 +196,13 @@ impl<'a> Attacker<'a> {
     fn attack(&self, manifest: &Manifest) -> Attacked {
         let mut attacked = Attacked::default();
         for requirement in Requirement::listed(manifest, &self.sequence.shown) {
-            for (joined, stated) in &requirement.joins {
+            for (joined, listed) in &requirement.joins {
                 let tuples = self.join(joined);
                 let level = self.level(&requirement, joined, tuples.iter());
                 let level = level.unwrap_or_else(|| panic!("no tuples on {joined:?}: {:?}", self.sequence.shown));
-                let share = || (stated["h"]["count"].as_u64().unwrap(), stated["h"]["of"].as_u64().unwrap());
-                let stated = stated["k"].as_u64().map_or_else(share, |k| (k, 1));
-                assert_eq!(level.0 * stated.1, stated.0 * level.1, "what labels alone come to");
+                let share = || (listed["h"]["count"].as_u64().unwrap(), listed["h"]["of"].as_u64().unwrap());
+                let printed = listed["k"].as_u64().map_or_else(share, |k| (k, 1));
+                assert_eq!(level.0 * printed.1, printed.0 * level.1, "what labels alone come to");
                 for known in self.targets(&requirement) {
                     let possible = |tuple: &&Tuple| {
                         let mut person = tuple.person.clone();
@@ -406,7 +406,7 @@ fn a_share_of_tuples_is_no_posterior() {
 }
 
 /// The repairs of a release of `s` with the ward that it determines, after one that shows these columns and hides wards.
-fn repairs_beside_hidden_wards(shows_s: bool) -> (Sequence, Value, Vec<Value>) {
+fn repairs_after_hidden_wards(shows_s: bool) -> (Sequence, Value, Vec<Value>) {
     let rows: Vec<Vec<usize>> = (0..8).map(|at| vec![at / 4, at % 4 / 2, at % 4]).collect();
     let data = Planted::new(vec!["age", "ward", "s"], &rows, vec![Dependency::new(&[2], 1)]);
     let declared = data.declared();
@@ -426,12 +426,12 @@ fn repairs_beside_hidden_wards(shows_s: bool) -> (Sequence, Value, Vec<Value>) {
 
 #[test]
 fn listed_repair_of_hidden_labels_can_be_published() {
-    let (mut sequence, mut document, repairs) = repairs_beside_hidden_wards(true);
+    let (mut sequence, mut document, repairs) = repairs_after_hidden_wards(true);
     let [repair] = &repairs[..] else { panic!("{repairs:#?}") };
     assert_eq!(repair["drop"], json!(["ward"]));
     merge(&mut document, &repair["patch"]);
     let manifest = sequence.publish(&document, &mut Random(0)).unwrap();
     assert_eq!(manifest.tables[0].attributes, ["age", "s"]);
     // a release of wards alone is tied to one of `s` alone
-    assert_eq!(repairs_beside_hidden_wards(false).2, Vec::<Value>::new());
+    assert_eq!(repairs_after_hidden_wards(false).2, Vec::<Value>::new());
 }
