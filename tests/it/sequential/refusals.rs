@@ -28,10 +28,10 @@ async fn infeasible_specification_is_refused_with_reason() {
     assert_eq!((kind(&fault), &fault["proof"]), ("infeasible-root", &json!(true)));
     assert_eq!(fault["largest_k"], 5, "{fault}");
     assert!(fault["detail"].as_str().unwrap().contains("ask for k of at most 5"), "{fault}");
-    let share = linkability(&[new("job")], &[of(&earlier, "disease")], "0.5", Value::Null);
+    let share = linkability(&[new("name")], &[of(&earlier, "disease")], "0.5", Value::Null);
     let fault = server.refused(&dataset, with("/method/requirements", json!([share]))).await["errors"][0].clone();
-    assert_eq!((kind(&fault), &fault["smallest_h"]), ("infeasible-root", &json!("3/5")), "{fault}");
-    assert!(fault["detail"].as_str().unwrap().contains("ask for h of at least 3/5"), "{fault}");
+    assert_eq!((kind(&fault), &fault["smallest_h"]), ("infeasible-root", &json!("5/7")), "{fault}");
+    assert!(fault["detail"].as_str().unwrap().contains("ask for h of at least 5/7"), "{fault}");
 
     // what is published cannot be repaired
     let prior = anonymity(&[of(&earlier, "job")], &[of(&earlier, "#key")], 2);
@@ -203,8 +203,8 @@ async fn of_two_releases_that_are_alike_both_have_to_be_joined() {
     let server = Server::start().await;
     let dataset = server.dataset(TOWNS).await;
     let asked = |k: u64| json!([anonymity(&[new("job")], &[new("#key")], k)]);
-    let first = server.publish(&dataset, sequential(&["name", "job"], &[], None, asked(2))).await;
-    let second = server.publish(&dataset, sequential(&["name", "job"], &[&first], None, asked(3))).await;
+    let first = server.publish(&dataset, sequential(&["name", "job"], &[], None, asked(3))).await;
+    let second = server.publish(&dataset, sequential(&["name", "job"], &[&first], None, asked(2))).await;
     let later = |against: &[&Value]| sequential(&["job", "class"], against, None, asked(2));
     let problem = server.refused(&dataset, later(&[&first])).await;
     assert_eq!(kind(&problem), "composition-violated");
