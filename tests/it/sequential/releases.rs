@@ -207,15 +207,16 @@ async fn join_attack_reports_linkability() {
 
     // one value alone may be sensitive
     let disease = of(&earlier, "disease");
-    let hiv = |h: &str| json!([linkability(&[new("job")], std::slice::from_ref(&disease), h, json!(["HIV"]))]);
-    let mut of_hiv = sequential(&["job"], &[&earlier], None, hiv("0.5"));
+    let hiv = |h: &str| json!([linkability(&[new("name")], std::slice::from_ref(&disease), h, json!(["HIV"]))]);
+    let mut of_hiv = sequential(&["name", "job"], &[&earlier], None, hiv("0.5"));
+    of_hiv["attributes"]["name"] = json!({"taxonomy": {"ANY": {"Women": ["Alice", "Cathy"], "Men": ["Bob"]}}});
     of_hiv["dataset"] = dataset.clone().into();
     let plan = server.post("/v1/plans", &of_hiv).await.ok(200);
-    // Office 1/3, Field 1/2
-    assert_eq!(plan["method_details"]["cuts"], json!({"job": ["Field", "Office"]}), "{plan:#}");
+    // women 1/5, Bob 1/2
+    assert_eq!(plan["method_details"]["cuts"], json!({"name": ["Bob", "Women"]}), "{plan:#}");
     of_hiv["method"]["requirements"] = hiv("0.4");
     let plan = server.post("/v1/plans", &of_hiv).await.ok(200);
-    assert_eq!(plan["method_details"]["cuts"], json!({"job": ["ANY_Job"]}), "{plan:#}");
+    assert_eq!(plan["method_details"]["cuts"], json!({"name": ["ANY"]}), "{plan:#}");
 
     // counts are answered by the leaves below nodes
     let queries = json!({"queries": [{"where": [{"attribute": "job", "in": ["Banker"]}]},
