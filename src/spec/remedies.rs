@@ -21,6 +21,9 @@ const MAX_REMEDIES: usize = 3;
 /// How many values a document may have that is read again for each candidate.
 const MAX_VALUES: usize = 20_000;
 
+/// Members whose default publishes more than a mistaken value may have meant.
+const CAREFUL_MEMBERS: [&str; 3] = ["/hold", "/people", "/composition"];
+
 /// A change that may end a fault.
 struct Candidate {
     title: String,
@@ -234,8 +237,10 @@ fn of_range(fault: &Fault, value: &Value) -> Vec<Candidate> {
         candidates.push(Candidate::replace("write an array", pointer, json!([value])));
     }
     let is_member = parted(pointer).is_some_and(|(_, name)| name.parse::<usize>().is_err());
+    let is_careful = CAREFUL_MEMBERS.iter().any(|member| pointer.starts_with(member));
     // an element of an array may be a rule, or what a rule protects
-    candidates.extend(is_member.then(|| Candidate::remove("leave it out, and take the default", pointer)));
+    candidates
+        .extend((is_member && !is_careful).then(|| Candidate::remove("leave it out, and take the default", pointer)));
     candidates
 }
 

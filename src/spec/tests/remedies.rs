@@ -35,7 +35,8 @@ fn each_remedy_ends_its_fault() {
         ("/priority", json!(101), "/priority", &["write 100", "leave it out, and take the default"]),
         ("/priority", json!("7"), "/priority", &["write 7", "leave it out, and take the default"]),
         ("/unlisted", json!("dropp"), "/unlisted", &["write \"drop\"", "leave it out, and take the default"]),
-        ("/hold", json!("no"), "/hold", &["leave it out, and take the default"]),
+        ("/hold", json!("no"), "/hold", &[]),
+        ("/hold", json!("true"), "/hold", &["write true"]),
         ("/utility", json!("entropy"), "/utility", &["write an array", "leave it out, and take the default"]),
         (
             "/method/algorithm",
