@@ -203,6 +203,8 @@ impl Case {
         (column.shape, column.cells) = (CellShape::Set, cells.column(Attr(0)).clone());
         let (requirement, on) = &mut self.sequence.requirements[0];
         (requirement.x, requirement.y) = (vec![reference(0, "job")], vec![YElement::Key(1)]);
+        // who knows an engineer finds one row of the earlier release
+        requirement.measure = XyMeasure::Anonymity { k: 1 };
         on[0].achieved = (3, 1);
     }
 
@@ -540,17 +542,27 @@ fn links_between_joined_releases_are_found() {
     }
 }
 
+/// The share of a disease among labels of jobs, of which the earlier release shows the values.
+fn shares_of_jobs(dependencies: &[(u8, u8)], h: &str) -> Case {
+    let mut case = linked(dependencies);
+    case.measure(XyMeasure::Linkability { h: h.parse().expect("a ratio"), sensitive: None });
+    let on = &mut case.sequence.requirements[0];
+    (on.0.x, on.0.y) = (vec![reference(0, "job")], vec![YElement::Attribute(reference(1, "disease"))]);
+    on.1[0].achieved = (2, 3);
+    case
+}
+
 #[test]
 fn labels_that_say_less_than_is_known_are_found() {
-    let counting = |dependencies: &[(u8, u8)]| {
-        let mut case = linked(dependencies);
-        case.measure(XyMeasure::Linkability { h: "0.9".parse().expect("a ratio"), sensitive: None });
-        let on = &mut case.sequence.requirements[0];
-        (on.0.x, on.0.y) = (vec![reference(0, "job")], vec![YElement::Attribute(reference(1, "disease"))]);
-        on.1[0].achieved = (2, 3);
-        case
-    };
-    assert_eq!(failed(&counting(&[]).verify(true, true, true)), []);
-    let report = counting(&[(1, 3)]).verify(true, true, true);
+    assert_eq!(failed(&shares_of_jobs(&[], "1/1").verify(true, true, true)), []);
+    let report = shares_of_jobs(&[(1, 3)], "1/1").verify(true, true, true);
     assert_eq!(failed(&report), [CheckName::Dependencies], "{report:#?}");
+}
+
+#[test]
+fn values_of_x_in_another_release_are_found() {
+    let report = shares_of_jobs(&[], "0.9").verify(true, true, true);
+    assert_eq!(failed(&report), [CheckName::Requirements], "{report:#?}");
+    let report = format!("{:?}", report.checks);
+    assert!(report.contains("finds the attributes of x in other releases"), "{report}");
 }
