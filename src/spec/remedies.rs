@@ -52,7 +52,14 @@ pub fn with_remedies(mut problem: Problem, document: &Value, read: impl Fn(&Valu
     let before = problem.errors.clone();
     // an unknown name may mean an attribute that seems to be without a place
     let is_misspelled = before.iter().any(|fault| fault.kind == Kind::UnknownAttribute);
-    let mendable = |fault: &&mut Fault| !(is_misspelled && fault.kind == Kind::UnclassifiedAttributes);
+    // of a fault that shows in the data alone, a reading cannot say whether it is gone; the engine says what ends it
+    let read_again = read(document);
+    let is_tried = |fault: &Fault| {
+        fault.kind == Kind::RuleIneligible
+            || read_again.iter().any(|other| (&other.pointer, other.kind) == (&fault.pointer, fault.kind))
+    };
+    let is_unclear = |fault: &Fault| is_misspelled && fault.kind == Kind::UnclassifiedAttributes;
+    let mendable = |fault: &&mut Fault| is_tried(fault) && !is_unclear(fault);
     for fault in problem.errors.iter_mut().filter(mendable).take(MAX_REMEDIED) {
         let tried = candidates(fault, document).into_iter().filter(|candidate| {
             let is_remedy = |patched: Value| ends(fault, &before, &read(&patched), candidate);
@@ -114,7 +121,6 @@ fn candidates(fault: &Fault, document: &Value) -> Vec<Candidate> {
         Kind::ParameterRange => value.map(|value| of_range(fault, value)).unwrap_or_default(),
         Kind::VacuousGuarantee => of_vacuous(fault, value),
         Kind::RuleIneligible => of_ineligible(fault, document).into_iter().collect(),
-        Kind::RuleImpossible => of_impossible(fault, document),
         Kind::BadColumns | Kind::GuaranteeUnsupported => of_unfit(fault, document),
         _ => Vec::new(),
     }
@@ -275,6 +281,11 @@ fn with_l(pointer: &str, largest: u64, document: &Value) -> Option<Candidate> {
         return Some(Candidate::replace(title, &child(pointer, "l"), largest));
     }
     let mut rule = rule_object(value)?;
+    let guarantee = rule.get("guarantee").or_else(|| document.pointer("/method/default_guarantee"))?;
+    // another guarantee is not weakened to this one
+    if guarantee["type"] != "l_diversity" {
+        return None;
+    }
     rule.insert("guarantee".to_owned(), json!({"type": "l_diversity", "l": largest}));
     Some(Candidate::replace(title, pointer, rule))
 }
@@ -289,34 +300,6 @@ fn rule_object(rule: &Value) -> Option<Map<String, Value>> {
         ("quasi_identifiers".to_owned(), names(&parsed.known)),
         (protected.to_owned(), names(&parsed.sensitive)),
     ]))
-}
-
-/// The repairs of a rule whose sensitive attribute is tied to known ones.
-fn of_impossible(fault: &Fault, document: &Value) -> Vec<Candidate> {
-    let repairs = fault.members.get("repairs").and_then(Value::as_array);
-    let candidate = |repair: &Value| {
-        let names =
-            |member: &str| -> Option<Vec<&str>> { repair[member].as_array()?.iter().map(Value::as_str).collect() };
-        if let Some(largest) = repair["lower_l"].as_u64() {
-            return with_l(&fault.pointer, largest, document);
-        }
-        if let Some(left_out) = names("leave_out_of_known") {
-            let mut rule = rule_object(document.pointer(&fault.pointer)?)?;
-            let known = rule.get_mut("quasi_identifiers")?.as_array_mut()?;
-            known.retain(|name| name.as_str().is_none_or(|name| !left_out.contains(&name)));
-            return Some(Candidate::replace(
-                format!("take {} out of what is known", left_out.join(", ")),
-                &fault.pointer,
-                rule,
-            ));
-        }
-        let dropped = names("drop")?;
-        let drop = Map::from_iter([("drop".to_owned(), true.into())]);
-        let operations = dropped.iter().flat_map(|name| options(document, name, &drop));
-        let operations = opened(document).into_iter().chain(operations).collect();
-        Some(Candidate::new(format!("drop {}", dropped.join(", ")), operations))
-    };
-    repairs.into_iter().flatten().filter_map(candidate).collect()
 }
 
 /// Leaves out an option that does not fit, or a name that stands twice.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use super::specification_errors::{dependent_table, faults};
+use super::specification_errors::faults;
 use crate::support::harness::{HOSPITAL, Server, kind, text, versatile};
 
 fn patched(document: &Value, patch: &Value) -> Value {
@@ -14,11 +14,8 @@ fn patched(document: &Value, patch: &Value) -> Value {
     document
 }
 
-/// The faults of an answer, also of a plan.
 fn faults_of(answer: &Value) -> Vec<Value> {
-    let plans = answer["problems"].as_array().into_iter().flatten();
-    let listed = plans.chain([answer]).filter_map(|problem| problem["errors"].as_array());
-    listed.flatten().cloned().collect()
+    answer["errors"].as_array().cloned().unwrap_or_default()
 }
 
 /// Sends a document to `path` and again with each remedy; how many remedies faults of each kind had.
@@ -85,17 +82,6 @@ async fn remedies_of_a_job_lead_to_its_release() {
             "icd9": {"drop": true}},
         "method": versatile(&["gender -> zipcode"])});
     assert_eq!(mended, expected);
-    server.stop().await;
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn plans_mend_what_dependencies_forbid() {
-    let server = Server::start().await;
-    let dataset = server.dataset(dependent_table()).await;
-    let document = json!({"dataset": dataset, "unlisted": "drop", "method": versatile(&["zip, age -> county"])});
-    let mut found = BTreeMap::new();
-    mend(&server, "/v1/plans", &document, &mut found).await;
-    assert!(found["rule-impossible"] > 0, "{found:?}");
     server.stop().await;
 }
 

@@ -200,7 +200,7 @@ async fn the_record_key_is_an_identifier() {
 }
 
 /// A table in which `zip` determines `county`.
-pub(super) fn dependent_table() -> String {
+fn dependent_table() -> String {
     let mut csv = String::from("zip,county,age,disease\n");
     for row in 0..200 {
         csv.push_str(&format!("z{},c{},{},d{}\n", row % 8, row % 8 / 2, row * 7 % 31, row * 11 % 13));
