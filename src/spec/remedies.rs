@@ -13,13 +13,16 @@ use super::grammar::shorthand;
 use crate::problem::{Fault, FaultRemedy, Kind, Problem, similar_name};
 
 /// How many faults of a document get remedies: each candidate is a reading of the whole document.
-const MAX_REMEDIED: usize = 20;
+const MAX_REMEDIED: usize = 10;
 
 /// How many remedies a fault gets.
 const MAX_REMEDIES: usize = 3;
 
-/// How many values a document may have that is read again for each candidate.
-const MAX_VALUES: usize = 20_000;
+/// The size of a document that is read again for each candidate: its values, and its texts by the word.
+const MAX_SIZE: usize = 10_000;
+
+/// About as many bytes of a text weigh as much as a value.
+const WORD_BYTES: usize = 8;
 
 /// Members whose default publishes more than a mistaken value may have meant.
 const CAREFUL_MEMBERS: [&str; 3] = ["/hold", "/people", "/composition"];
@@ -46,7 +49,7 @@ impl Candidate {
 
 /// The problem with remedies of its first faults; `read` gives the faults of another document.
 pub fn with_remedies(mut problem: Problem, document: &Value, read: impl Fn(&Value) -> Vec<Fault>) -> Problem {
-    if count_values(document, MAX_VALUES) >= MAX_VALUES {
+    if size(document, MAX_SIZE) >= MAX_SIZE {
         return problem;
     }
     let before = problem.errors.clone();
@@ -73,21 +76,22 @@ pub fn with_remedies(mut problem: Problem, document: &Value, read: impl Fn(&Valu
     problem
 }
 
-/// The number of values in a document, up to a bound.
-fn count_values(value: &Value, most: usize) -> usize {
-    let inside: &mut dyn Iterator<Item = &Value> = match value {
-        Value::Array(items) => &mut items.iter(),
-        Value::Object(members) => &mut members.values(),
-        _ => return 1,
-    };
-    let mut count = 1;
-    for value in inside {
-        if count >= most {
-            break;
+/// The size of a document, up to a bound: long texts are rules, which are parsed.
+fn size(value: &Value, most: usize) -> usize {
+    let text = |text: &str| text.len() / WORD_BYTES;
+    let mut found = 1;
+    let mut add = |name: &str, value: &Value| {
+        if found < most {
+            found += text(name) + size(value, most - found);
         }
-        count += count_values(value, most - count);
+    };
+    match value {
+        Value::Array(items) => items.iter().for_each(|item| add("", item)),
+        Value::Object(members) => members.iter().for_each(|(name, member)| add(name, member)),
+        Value::String(long) => found += text(long),
+        _ => {}
     }
-    count
+    found
 }
 
 fn apply(document: &Value, operations: &[Value]) -> Option<Value> {

@@ -9,6 +9,9 @@ use crate::problem::{Fault, Kind, nearest_names};
 /// How many names are offered for an unknown one.
 const NEAREST_NAMES: usize = 3;
 
+/// How many columns an unknown name is compared with.
+const MAX_COMPARED: usize = 512;
+
 /// What has the columns.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub(in crate::spec) enum ColumnOwner {
@@ -66,8 +69,8 @@ impl<'a> DatasetColumns<'a> {
                 ColumnOwner::Tables => format!("no table that is verified has an attribute {name}"),
             };
             let fault = Fault::new(pointer, Kind::UnknownAttribute, detail).with("attribute", name);
-            let names = self.facts.iter().map(|column| column.name.as_str());
-            let nearest = if faults.is_long() { Vec::new() } else { nearest_names(name, names, NEAREST_NAMES) };
+            let names = self.facts.iter().take(MAX_COMPARED).map(|column| column.name.as_str());
+            let nearest = if faults.explains() { nearest_names(name, names, NEAREST_NAMES) } else { Vec::new() };
             faults.push(if nearest.is_empty() { fault } else { fault.with("nearest", nearest) });
         }
         found

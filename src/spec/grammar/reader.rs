@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Value};
 
-use crate::problem::{Fault, Kind, MAX_FAULTS, similar_name};
+use crate::problem::{Fault, Kind, similar_name};
 use crate::publication::Ratio;
 
 /// Whether a text can be a reason.
@@ -13,8 +13,12 @@ pub(in crate::spec) fn is_reason(text: &str) -> bool {
     !text.trim().is_empty() && text.chars().count() <= 500 && !text.contains('\0')
 }
 
-/// The most faults that are kept of a document: an answer has fewer, and a document may be made of nothing else.
-const MAX_KEPT: usize = 1000;
+/// The most faults that are kept of a document, which may be made of nothing else. An answer has fewer; what a policy is read
+/// with are the names that it misses.
+const MAX_KEPT: usize = 20_000;
+
+/// How many faults are explained by names that resemble an unknown one: it is compared with all.
+const MAX_EXPLAINED: usize = 10;
 
 /// The faults found so far.
 #[derive(Debug, Default)]
@@ -38,9 +42,9 @@ impl FaultList {
         }
     }
 
-    /// Whether more faults would not be answered, so that nothing is looked for that explains them.
-    pub(in crate::spec) fn is_long(&self) -> bool {
-        self.found >= MAX_FAULTS
+    /// Whether names are looked for that explain the next fault.
+    pub(in crate::spec) fn explains(&self) -> bool {
+        self.found < MAX_EXPLAINED
     }
 
     /// A value that is missing, of the wrong type or out of range.
@@ -174,7 +178,7 @@ impl<'a> ObjectReader<'a> {
         for name in self.map.keys().filter(|name| !each.contains(name.as_str())) {
             let detail = format!("no member {name} is known here; {known}");
             let absent = each.iter().copied().filter(|known| !self.map.contains_key(*known));
-            let similar = if faults.is_long() { None } else { similar_name(name, absent) };
+            let similar = if faults.explains() { similar_name(name, absent) } else { None };
             let fault = Fault::new(self.at(name), Kind::UnknownField, detail);
             faults.push(similar.into_iter().fold(fault, |fault, similar| fault.with("nearest", similar)));
         }

@@ -15,6 +15,9 @@ use crate::spec::grammar::schema::{ColumnFacts, DatasetSchema, DocumentSource};
 use crate::spec::grammar::versioned_name::{PINNED, VersionedName};
 use crate::spec::methods::draft::MethodMembers;
 
+/// How often a document is read for the columns that it names.
+const MAX_READINGS: usize = 4;
+
 /// The policy that a document stands on, if it names one.
 ///
 /// # Errors
@@ -101,7 +104,9 @@ pub fn read_policy(document: &Value) -> Result<Value, Vec<Fault>> {
 pub fn faults_on_any_table(specification: &Value, origin: DocumentSource) -> Vec<Fault> {
     let specification = &with_any_releases(specification);
     let mut names = BTreeSet::new();
+    let mut readings = 0;
     loop {
+        readings += 1;
         let columns: Vec<ColumnFacts> = names.iter().map(|name: &String| ColumnFacts::unseen(name)).collect();
         let faults = read(
             specification,
@@ -113,7 +118,8 @@ pub fn faults_on_any_table(specification: &Value, origin: DocumentSource) -> Vec
         let missed = faults.iter().filter(|fault| fault.kind == Kind::UnknownAttribute);
         let before = names.len();
         names.extend(missed.filter_map(|fault| fault.members.get("attribute")?.as_str()).map(str::to_owned));
-        if names.len() == before {
+        // a document with more names than these readings find fits no table
+        if names.len() == before || readings == MAX_READINGS {
             return faults;
         }
     }

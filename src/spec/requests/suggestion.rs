@@ -6,7 +6,7 @@ use serde::Serialize;
 use serde_json::Value;
 use utoipa::ToSchema;
 
-use crate::problem::{Fault, nearest_names};
+use crate::problem::Fault;
 use crate::spec::grammar::columns::ColumnOwner;
 use crate::spec::grammar::document::{ColumnName, DatasetColumns, Document, Entries, EntryValue, choice, document};
 use crate::spec::grammar::schema::ColumnFacts;
@@ -88,7 +88,7 @@ pub type DeclaredRoles = BTreeMap<String, ColumnRole>;
 /// Every fault, with its pointer; of an unknown column with the nearest names.
 pub fn read_suggestion_request(document: &Value, facts: &[ColumnFacts]) -> Result<DeclaredRoles, Vec<Fault>> {
     let columns = DatasetColumns::new(facts, ColumnOwner::Dataset);
-    let read = SuggestionMembers::read_document(document, &columns, |members, faults| {
+    SuggestionMembers::read_document(document, &columns, |members, faults| {
         let mut roles = DeclaredRoles::new();
         for entry in members.roles.value.iter().flat_map(|roles| &roles.0) {
             if columns.resolve(&entry.name, &entry.pointer, faults).is_some() {
@@ -106,15 +106,7 @@ pub fn read_suggestion_request(document: &Value, facts: &[ColumnFacts]) -> Resul
             faults.range("/roles", "roles of which at most one is subject");
         }
         Some(roles)
-    });
-    let nearest = |fault: Fault| {
-        let unknown = fault.members.get("attribute").and_then(Value::as_str).map(str::to_owned);
-        match unknown {
-            Some(name) => fault.with("nearest", nearest_names(&name, facts.iter().map(|fact| fact.name.as_str()), 3)),
-            None => fault,
-        }
-    };
-    read.map_err(|faults| faults.into_iter().map(nearest).collect())
+    })
 }
 
 #[cfg(test)]
