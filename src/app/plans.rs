@@ -5,7 +5,7 @@ use uuid::Uuid;
 
 use super::blocking::{engine_problem, run_engine};
 use super::people::{identity_warning, unrelated_warning};
-use super::remedies::{FaultyDocument, refusal};
+use super::remedies::{FaultyDocument, mended, refusal};
 use super::service::{AppService, ResolvedDocument, add_composition};
 use crate::control::Control;
 use crate::engine::{EngineError, Plan};
@@ -44,6 +44,7 @@ impl AppService {
             faults.extend(engine::check(&specification, &counts));
             return Err(refusal(faulty(dataset, profiles), faults, &self.limits).await);
         }
+        let document = faulty(dataset.clone(), profiles.clone());
         let (context, env) = (JobContext::new(dataset, profiles, specification), self.env());
         let PlanLedger { earlier, clash, reused, unrelated } = self.plan_ledger(&context, &env).await?;
         self.record(caller, AuditAction::Plan, context.dataset.id).await?;
@@ -68,6 +69,7 @@ impl AppService {
             // no table is loaded for what no job could do; the counts of single columns say the rest
             Err(problem) => work.run_on_counts(&problem).map_err(|error| engine_problem("the plan", error))?,
         };
+        plan.problems = mended(document, plan.problems, &self.limits).await;
         // that there are no rows is said already
         let clash = clash.filter(|clash| !clash.has_no_rows());
         add_composition(&mut plan, clash.as_ref(), is_unproven);

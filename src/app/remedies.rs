@@ -3,13 +3,13 @@
 use serde_json::Value;
 
 use super::blocking::run_blocking;
-use crate::engine;
 use crate::inputs::{ProfileCounts, column_facts};
 use crate::microdata::ColumnProfile;
 use crate::microdata::formats::IngestLimits;
 use crate::ports::DatasetRecord;
-use crate::problem::{Fault, Problem};
+use crate::problem::{Fault, Kind, Problem};
 use crate::spec::{DatasetSchema, DocumentSource, ParsedDocument, PeopleChoice, read, with_remedies};
+use crate::{engine, problem};
 
 /// A document with faults, and what it is read against.
 pub(super) struct FaultyDocument {
@@ -59,5 +59,22 @@ pub(super) async fn refusal(document: FaultyDocument, faults: Vec<Fault>, limits
     let problem = Problem::of_faults(faults);
     let (limits, unmended) = (limits.clone(), problem.clone());
     let work = move |_: &_| document.with_remedies(problem, &limits);
+    run_blocking("the search for remedies", work).await.unwrap_or(unmended)
+}
+
+/// The problems of a plan, with remedies of the faults that they list.
+pub(super) async fn mended(document: FaultyDocument, problems: Vec<Value>, limits: &IngestLimits) -> Vec<Value> {
+    let is_of_faults = |listed: &Value| listed["type"] == Kind::InvalidSpecification.uri();
+    if !problems.iter().any(is_of_faults) {
+        return problems;
+    }
+    let (limits, unmended) = (limits.clone(), problems.clone());
+    let work = move |_: &_| {
+        let mend = |listed: Value| match problem::faults_of(&listed).filter(|_| is_of_faults(&listed)) {
+            Some(faults) => document.with_remedies(Problem::of_faults(faults), &limits).to_json("about:blank"),
+            None => listed,
+        };
+        problems.into_iter().map(mend).collect()
+    };
     run_blocking("the search for remedies", work).await.unwrap_or(unmended)
 }

@@ -362,6 +362,17 @@ impl Fault {
     }
 }
 
+/// The faults of a problem that was written; `None` if it is of another version.
+#[must_use]
+pub fn faults_of(problem: &Value) -> Option<Vec<Fault>> {
+    let fault = |written: &Value| {
+        let FaultDocument { pointer, r#type, detail, members, .. } = FaultDocument::deserialize(written).ok()?;
+        let kind = Kind::ALL.iter().copied().find(|kind| kind.uri() == r#type)?;
+        Some(Fault { members, ..Fault::new(pointer, kind, detail) })
+    };
+    problem["errors"].as_array()?.iter().map(fault).collect()
+}
+
 /// The reason why a request was refused or failed (RFC 9457). Other members depend on the type; none contains a value of the data.
 #[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
 #[schema(as = Problem)]
