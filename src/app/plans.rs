@@ -5,7 +5,7 @@ use uuid::Uuid;
 
 use super::blocking::{engine_problem, run_engine};
 use super::people::{identity_warning, unrelated_warning};
-use super::remedies::{FaultyDocument, mended, refusal};
+use super::remedies::{FaultyDocument, mended, remedied};
 use super::service::{AppService, ResolvedDocument, add_composition};
 use crate::control::Control;
 use crate::engine::{EngineError, Plan};
@@ -34,7 +34,7 @@ impl AppService {
         };
         let mut faults = reading.faults;
         let Some(specification) = reading.specification else {
-            return Err(refusal(faulty(dataset, profiles), faults, &self.limits).await);
+            return Err(remedied(faulty(dataset, profiles), Problem::of_faults(faults), &self.limits).await);
         };
         let is_malformed =
             |fault: &Fault| matches!(fault.kind, Kind::UnknownField | Kind::ParameterRange | Kind::RuleMalformed);
@@ -42,7 +42,7 @@ impl AppService {
             // no outcome can be planned
             let counts = ProfileCounts { rows: dataset.rows, profiles: &profiles, used: &specification.used };
             faults.extend(engine::check(&specification, &counts));
-            return Err(refusal(faulty(dataset, profiles), faults, &self.limits).await);
+            return Err(remedied(faulty(dataset, profiles), Problem::of_faults(faults), &self.limits).await);
         }
         let document = faulty(dataset.clone(), profiles.clone());
         let (context, env) = (JobContext::new(dataset, profiles, specification), self.env());
@@ -57,17 +57,21 @@ impl AppService {
             Some(clash) if clash.has_no_rows() => Err(clash.problem()),
             _ => self.budget.check(need),
         };
-        let mut plan = match rows {
+        let planned = match rows {
             Ok(()) => {
                 let room = self.budget.try_acquire(need)?;
                 let planned = run_engine("the plan", move |control| {
                     let _room = room;
                     work.run(control)
                 });
-                planned.await?
+                planned.await
             }
             // no table is loaded for what no job could do; the counts of single columns say the rest
-            Err(problem) => work.run_on_counts(&problem).map_err(|error| engine_problem("the plan", error))?,
+            Err(problem) => work.run_on_counts(&problem).map_err(|error| engine_problem("the plan", error)),
+        };
+        let mut plan = match planned {
+            Ok(plan) => plan,
+            Err(problem) => return Err(remedied(document, problem, &self.limits).await),
         };
         plan.problems = mended(document, plan.problems, &self.limits).await;
         // that there are no rows is said already
@@ -75,11 +79,7 @@ impl AppService {
         add_composition(&mut plan, clash.as_ref(), is_unproven);
         plan.warnings.extend(identity_warning);
         plan.warnings.extend(unrelated.filter(|_| !is_unproven && reused.is_none()));
-        plan.warnings.extend(reused.map(|release| SpecificationNotice {
-            r#type: NoticeKind::ReleaseReused,
-            pointer: None,
-            detail: format!("an equal job has a release already; a job would give it back: {release}"),
-        }));
+        plan.warnings.extend(reused.map(reuse_notice));
         Ok(plan)
     }
 
@@ -102,6 +102,14 @@ impl AppService {
             earlier.rules.retain(|(of, _)| *of != release);
         }
         Ok(PlanLedger { earlier, clash: clash.filter(|_| reused.is_none()), reused, unrelated })
+    }
+}
+
+fn reuse_notice(release: Uuid) -> SpecificationNotice {
+    SpecificationNotice {
+        r#type: NoticeKind::ReleaseReused,
+        pointer: None,
+        detail: format!("an equal job has a release already; a job would give it back: {release}"),
     }
 }
 

@@ -7,7 +7,7 @@ use crate::inputs::{ProfileCounts, column_facts};
 use crate::microdata::ColumnProfile;
 use crate::microdata::formats::IngestLimits;
 use crate::ports::DatasetRecord;
-use crate::problem::{Fault, Kind, Problem};
+use crate::problem::{Kind, Problem};
 use crate::spec::{DatasetSchema, DocumentSource, ParsedDocument, PeopleChoice, read, with_remedies};
 use crate::{engine, problem};
 
@@ -54,9 +54,11 @@ impl FaultyDocument {
     }
 }
 
-/// The problem of these faults, with remedies.
-pub(super) async fn refusal(document: FaultyDocument, faults: Vec<Fault>, limits: &IngestLimits) -> Problem {
-    let problem = Problem::of_faults(faults);
+/// The problem with remedies of its faults.
+pub(super) async fn remedied(document: FaultyDocument, problem: Problem, limits: &IngestLimits) -> Problem {
+    if problem.errors.is_empty() {
+        return problem;
+    }
     let (limits, unmended) = (limits.clone(), problem.clone());
     let work = move |_: &_| document.with_remedies(problem, &limits);
     run_blocking("the search for remedies", work).await.unwrap_or(unmended)

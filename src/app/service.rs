@@ -8,7 +8,7 @@ use tokio::runtime::Handle;
 use uuid::Uuid;
 
 use super::people::check_population_of_key;
-use super::remedies::{FaultyDocument, refusal};
+use super::remedies::{FaultyDocument, remedied};
 use crate::clock::Clock;
 use crate::engine::Plan;
 use crate::identity::{Actor, Caller, Scope, Token, TokenHash};
@@ -258,7 +258,7 @@ impl AppService {
         let resolved = self.resolve(caller, document, DocumentSource::Http).await?;
         let context = match resolved.into_context(document) {
             Ok(context) => context,
-            Err((document, faults)) => return Err(refusal(*document, faults, &self.limits).await),
+            Err((document, faults)) => return Err(remedied(*document, Problem::of_faults(faults), &self.limits).await),
         };
         let JobContext { dataset, specification, .. } = &context;
         let overrides = [
