@@ -2,7 +2,7 @@
 # Runs all tests, those of the store on SQLite and on a private Postgres that lives as long as the run; arguments go to the test
 # runner. SQLite and zstd are built from C; examples call curl, jq and Python, whose packages scripts/venv.sh gets; nginx is the
 # gateway. What is missing is installed where we may.
-# NO_POSTGRES=1 does without Postgres; its tests then say that they were skipped.
+# NO_POSTGRES=1 does without Postgres, NO_BROWSER=1 without a browser; their tests then say that they were skipped.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -14,6 +14,14 @@ for program in curl jq openssl; do
 done
 python3 -c 'import ensurepip, venv' 2>/dev/null || missing+=(python3 python3-venv)
 command -v nginx >/dev/null || [[ -x /usr/sbin/nginx ]] || missing+=(nginx-light)
+if [[ -z ${NO_BROWSER:-} ]]; then
+    command -v chromium >/dev/null || missing+=(chromium)
+    command -v chromedriver >/dev/null || missing+=(chromium-driver)
+    command -v pdftotext >/dev/null || missing+=(poppler-utils)
+    # a page that is printed without a font has no text
+    compgen -G '/usr/share/fonts/truetype/*' >/dev/null || missing+=(fonts-dejavu-core)
+    export REQUIRE_BROWSER=1
+fi
 if [[ -z ${NO_POSTGRES:-} ]] && ! command -v initdb >/dev/null && ! compgen -G '/usr/lib/postgresql/*/bin/initdb' >/dev/null; then
     missing+=(postgresql)
 fi

@@ -8,6 +8,7 @@ use zip::write::{SimpleFileOptions, StreamWriter};
 use zip::{CompressionMethod, ZipWriter};
 
 use super::manifest::{Manifest, ManifestPart};
+use super::page::report_page;
 use super::public::PublicReport;
 use super::readme::readme;
 use crate::microdata::AttributeType;
@@ -20,10 +21,10 @@ pub struct Archive {
 }
 
 impl Archive {
-    /// Begins with `README.txt`, `manifest.json`, `report.json` and `datapackage.json`. Every file has the time of the release.
+    /// Begins with `README.txt`, `manifest.json`, `report.json`, `report.html` and `datapackage.json`. Every file has the time of the release.
     ///
     /// # Errors
-    /// Never in practice.
+    /// When a chart of the page cannot be drawn.
     pub fn begin(manifest: &Manifest, report: &PublicReport) -> io::Result<Self> {
         let pieces = PendingBytes::default();
         // the size follows each file, in 64 bits where it needs them
@@ -36,6 +37,8 @@ impl Archive {
         archive.file("README.txt", readme(manifest).as_bytes())?;
         archive.file("manifest.json", &pretty(manifest)?)?;
         archive.file("report.json", &pretty(report)?)?;
+        let page = report_page(report, manifest).map_err(io::Error::other)?;
+        archive.file("report.html", page.as_bytes())?;
         archive.file("datapackage.json", &pretty(&data_package(manifest))?)?;
         Ok(archive)
     }

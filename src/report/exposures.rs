@@ -167,7 +167,7 @@ fn compared(a: ManifestRatio, b: ManifestRatio) -> std::cmp::Ordering {
 }
 
 /// A share of rows in whole percent, rounded down; only nothing is none, and only everything is all.
-fn share(ratio: ManifestRatio) -> String {
+pub(super) fn share(ratio: ManifestRatio) -> String {
     let ManifestRatio { count, of } = ratio;
     let hundredfold = u128::from(count) * 100;
     match hundredfold / u128::from(of.max(1)) {
@@ -179,7 +179,7 @@ fn share(ratio: ManifestRatio) -> String {
 }
 
 /// Names in a sentence: `a`, `a and b`, `a, b and c`.
-fn listed(names: &[String]) -> String {
+pub(super) fn listed(names: &[String]) -> String {
     match names {
         [] => String::new(),
         [one] => one.clone(),

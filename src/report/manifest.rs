@@ -207,6 +207,11 @@ pub enum ManifestEnforcedBy {
 /// of two shares: of another value among the rows without them, and of such a value among all rows.
 #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize, ToSchema)]
 pub struct ManifestAchieved {
+    /// The posterior if all rows of the table were one bucket: what is known before. Absent where a part lists distinct values or
+    /// counterfeits, and in older releases.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub prior: Option<ManifestRatio>,
     /// The largest posterior of any bucket; absent where no attribute is protected.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]

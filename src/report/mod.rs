@@ -17,6 +17,7 @@ mod readme;
 mod rendering;
 mod results;
 mod rows;
+mod rule_figures;
 mod sequence;
 mod series;
 
@@ -34,7 +35,7 @@ pub use manifest::{
     ManifestRule, ManifestTable, MethodName, Provenance, SpecificationNotice, WrittenPart, manifest, thresholds_of,
 };
 pub use method_details::MethodDetailsForm;
-pub use page::report_page;
+pub use page::{ChartError, PAGE_POLICY, internal_report_page, report_page};
 pub use population::{DefinedPopulation, PeopleStatement, PopulationDetails, PopulationItem, PopulationKeyForm};
 pub use public::{Certainty, PublicReport, public_report};
 pub use ratio::ManifestRatio;
@@ -43,6 +44,7 @@ pub use readme::readme;
 pub use rendering::{PartFormat, Rendering, scales};
 pub use results::{BucketSizes, CheckResult, Utility, VerificationSummary};
 pub use rows::PartRows;
+pub use rule_figures::{RuleFigures, RuleMeasure};
 pub use series::{
     Series, SeriesAttribute, SeriesDisclosure, SeriesRule, SharedAttributes, Unproven, WeakenedRule,
     WeakenedRuleReference,

@@ -8,20 +8,28 @@ use super::exposures::ManifestExposures;
 use super::identity::ManifestIdentity;
 use super::manifest::{Manifest, ManifestClosed, ManifestEnforcedBy, ManifestRule, ManifestTable};
 use super::ratio::ManifestRatio;
+use super::rule_figures::RuleFigures;
 use crate::publication::{
-    Divergence, Guarantee, NoticeKind, Reference, RowKind, SearchedDependencies, TableKind, ValueDistance,
+    CompositionMode, Divergence, Guarantee, NoticeKind, Reference, RowKind, SearchedDependencies, TableKind,
+    ValueDistance,
 };
 
 /// What a release promises and why, in words.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, ToSchema)]
 pub struct PublicReport {
     /// The release, in one sentence.
     pub summary: String,
     /// For each rule its promise, the reason it holds, and the worst bucket.
     pub rules: Vec<String>,
+    /// The rules in figures: what is known before, what each rule allows, and what the worst bucket gives. Absent in older reports.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub figures: Vec<RuleFigures>,
     /// For each rule what readers may know, and what the rule assumes that they do not know.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub premises: Vec<String>,
+    /// Which other releases it was checked against. Absent in older reports.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub composition: String,
     /// What the release does not promise.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub not_promised: Vec<String>,
@@ -71,6 +79,8 @@ pub fn public_report(manifest: &Manifest) -> PublicReport {
             manifest.unit
         ),
         rules: manifest.rules.iter().map(sentence).collect(),
+        figures: manifest.rules.iter().map(RuleFigures::new).collect(),
+        composition: composition(manifest.composition).to_owned(),
         premises: manifest
             .rules
             .iter()
@@ -98,6 +108,26 @@ pub fn public_report(manifest: &Manifest) -> PublicReport {
                   different tables by position or by bucket label"
             .to_owned(),
         certainty: certainties(manifest),
+    }
+}
+
+/// What it means which releases were compared.
+fn composition(mode: CompositionMode) -> &'static str {
+    match mode {
+        CompositionMode::Enforced => {
+            "it was checked with every release of the tenant that may be of the same persons: by their keys, or by declarations"
+        }
+        CompositionMode::WithinPopulation => {
+            "it was checked with every release of its population; whether other populations share persons with it is unknown"
+        }
+        CompositionMode::SameDatasetOnly => {
+            "it was checked with the releases of this table alone, as its persons have no keys; other releases are declared to be of \
+             others"
+        }
+        CompositionMode::Unproven => "it was not checked with other releases, on a statement of the caller",
+        CompositionMode::None => {
+            "it was made without a ledger: nothing is promised against readers who have another release of the same persons"
+        }
     }
 }
 

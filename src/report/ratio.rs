@@ -17,6 +17,30 @@ impl ManifestRatio {
         Self { count, of }
     }
 
+    /// The ratio and its percentage, to one decimal.
+    #[must_use]
+    pub fn in_words(self) -> String {
+        format!("{}/{} ({})", self.count, self.of, self.percent())
+    }
+
+    /// The percentage, to one decimal. Only nothing is 0.0%, and only everything 100.0%.
+    #[must_use]
+    pub fn percent(self) -> String {
+        let tenths = u128::from(self.count) * 1000 / u128::from(self.of.max(1));
+        let tenths = match (tenths, self.count < self.of) {
+            (0, _) if self.count > 0 => return "<0.1%".to_owned(),
+            (tenths, true) => tenths.min(999),
+            (tenths, false) => tenths,
+        };
+        format!("{}.{}%", tenths / 10, tenths % 10)
+    }
+
+    /// The share as a number, for drawings.
+    #[must_use]
+    pub fn as_share(self) -> f64 {
+        self.count as f64 / self.of.max(1) as f64
+    }
+
     /// Whether it is larger than `other`.
     #[must_use]
     pub fn exceeds(self, other: Self) -> bool {

@@ -1,7 +1,8 @@
 //! The README of an archive, for its reader. A function of the manifest alone.
 
 use super::manifest::{Manifest, ManifestPart, ManifestTable};
-use super::public::{PublicReport, public_report};
+use super::public::public_report;
+use super::rule_figures::RuleFigures;
 use crate::microdata::CellShape;
 use crate::publication::{ProtectionKind, RowKind, TableKind};
 
@@ -23,21 +24,29 @@ pub fn readme(manifest: &Manifest) -> String {
     text.reading();
     text.conclusions();
 
-    text.heading("Promises");
+    text.heading("What is promised");
     if report.rules.is_empty() {
         text.paragraph("", "The release has no privacy rule.");
     }
     for rule in &report.rules {
         text.paragraph("- ", &format!("{rule}."));
     }
+    for figures in report.figures.iter().filter_map(RuleFigures::in_words) {
+        text.paragraph("- ", &format!("{figures}."));
+    }
     for premise in &report.premises {
         text.paragraph("- ", &format!("{premise}."));
     }
-    for sentence in &report.not_promised {
-        text.paragraph("- ", &format!("Not promised: {sentence}."));
-    }
+    text.paragraph("", &format!("Other releases: {}.", report.composition));
     text.paragraph("", &format!("Verification: {}.", report.verification));
-    text.exposures(&report);
+
+    let not_promised = report.not_promised.iter().chain(&report.exposures);
+    if not_promised.clone().next().is_some() {
+        text.heading("What is not promised");
+        for sentence in not_promised {
+            text.paragraph("- ", &format!("{sentence}."));
+        }
+    }
     text.text
 }
 
@@ -99,7 +108,8 @@ impl ReadmeWriter<'_> {
         }
 
         self.paragraph("manifest.json  ", "every table, part and rule of the release, and the results of the verifier");
-        self.paragraph("report.json  ", "the same in sentences");
+        self.paragraph("report.html  ", "what is promised and what is not, as a page to read or print");
+        self.paragraph("report.json  ", "the same for programs");
         self.paragraph(
             "datapackage.json  ",
             "the types of all columns and the digests of all files, as a Frictionless Data Package",
@@ -153,16 +163,6 @@ impl ReadmeWriter<'_> {
             if self.is_bucketed() || !warning.contains("bucket") {
                 self.paragraph("- ", warning);
             }
-        }
-    }
-
-    fn exposures(&mut self, report: &PublicReport) {
-        if report.exposures.is_empty() {
-            return;
-        }
-        self.heading("What no rule prevents");
-        for exposure in &report.exposures {
-            self.paragraph("- ", &format!("{exposure}."));
         }
     }
 

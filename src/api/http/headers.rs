@@ -22,9 +22,13 @@ pub(in crate::api) async fn security_headers(request: Request, next: Next) -> Re
     let cacheable = response.headers().contains_key(header::ETAG) && !response.status().is_client_error();
     let stream = response.headers().get(header::CONTENT_TYPE).is_some_and(|it| it == "text/event-stream");
     let headers = response.headers_mut();
+    // reports as pages have a policy of their own
+    if !headers.contains_key(header::CONTENT_SECURITY_POLICY) {
+        let policy = HeaderValue::from_static(if documentation { CSP_SWAGGER_UI } else { CSP_NONE });
+        headers.insert(header::CONTENT_SECURITY_POLICY, policy);
+    }
     let mut set = |name: HeaderName, value: &'static str| headers.insert(name, HeaderValue::from_static(value));
     set(header::X_CONTENT_TYPE_OPTIONS, "nosniff");
-    set(header::CONTENT_SECURITY_POLICY, if documentation { CSP_SWAGGER_UI } else { CSP_NONE });
     set(header::REFERRER_POLICY, "no-referrer");
     set(
         header::CACHE_CONTROL,

@@ -2,7 +2,7 @@
 
 use axum::Json;
 use axum::extract::State;
-use axum::http::HeaderMap;
+use axum::http::{HeaderMap, header};
 use axum::response::{Html, IntoResponse, Response};
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
@@ -20,7 +20,7 @@ use crate::identity::Scope;
 use crate::ports::{ReleaseFilter, ReleaseRecord, StoreError};
 use crate::problem::{Kind, Problem};
 use crate::publication::ReleaseStatus;
-use crate::report::{Manifest, PublicReport, report_page};
+use crate::report::{Manifest, PAGE_POLICY, PublicReport, report_page};
 
 /// A release as an item of a list.
 #[derive(Serialize, ToSchema)]
@@ -111,9 +111,35 @@ pub(in crate::api) struct ReportQuery {
     format: Option<String>,
 }
 
+/// The formats of reports.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(in crate::api) enum ReportFormat {
+    /// For programs.
+    Json,
+    /// For persons.
+    Html,
+}
+
+impl ReportQuery {
+    /// The format that a caller wants.
+    pub(in crate::api) fn format(&self, headers: &HeaderMap) -> Result<ReportFormat, Problem> {
+        const FORMATS: [MediaOffer<ReportFormat>; 2] =
+            [("json", "application/json", ReportFormat::Json), ("html", "text/html", ReportFormat::Html)];
+        let unacceptable = || Problem::new(Kind::NotAcceptable, "the formats of reports are json and html");
+        negotiate(&FORMATS, self.format.as_deref(), headers).map(|(.., format)| format).ok_or_else(unacceptable)
+    }
+}
+
+/// A page under the policy of pages.
+pub(in crate::api) fn html_page(page: String) -> Response {
+    ([(header::CONTENT_SECURITY_POLICY, PAGE_POLICY.as_str())], Html(page)).into_response()
+}
+
 /// Returns the public report of a release
 ///
-/// The report is the manifest in sentences. The format is JSON by default, or an HTML page with charts of the bucket sizes.
+/// The report says what is promised and what is not: every rule with what is known before, what it allows and its worst bucket; the
+/// rows that are unique, and the values that other columns reveal. The format is JSON by default, or a page of HTML with drawings, to
+/// be read or printed. The page is one file without scripts.
 #[utoipa::path(get, path = "/v1/releases/{id}/report", tag = "releases", params(("id" = Uuid, Path), ReportQuery),
     responses((status = 200, content((PublicReport = "application/json"), (String = "text/html")))))]
 pub(in crate::api) async fn report(
@@ -123,11 +149,15 @@ pub(in crate::api) async fn report(
     QueryParameters(query): QueryParameters<ReportQuery>,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
-    const FORMATS: [MediaOffer<bool>; 2] = [("json", "application/json", false), ("html", "text/html", true)];
-    let unacceptable = || Problem::new(Kind::NotAcceptable, "the formats of reports are json and html");
-    let (.., as_page) = negotiate(&FORMATS, query.format.as_deref(), &headers).ok_or_else(unacceptable)?;
+    let format = query.format(&headers)?;
     let (release, manifest) = read(&app, &caller, id).await?;
     let report: Result<PublicReport, _> = serde_json::from_value(release.report);
     let report = report.map_err(StoreError::corrupt)?;
-    Ok(if as_page { Html(report_page(&report, &manifest)).into_response() } else { Json(report).into_response() })
+    Ok(match format {
+        ReportFormat::Json => Json(report).into_response(),
+        ReportFormat::Html => {
+            let page = report_page(&report, &manifest);
+            html_page(page.map_err(|error| Problem::new(Kind::Internal, error.to_string()))?)
+        }
+    })
 }

@@ -48,6 +48,7 @@ pub(in crate::engine) fn achieved(
     let mut combined = figures.combined.iter().filter(|(attrs, _)| attrs.is_subset(sensitive));
     let posterior = single.or_else(|| combined.next().map(|(_, posteriors)| posteriors))?;
     let mut achieved = ManifestAchieved {
+        prior: posterior.prior.map(ManifestRatio::from),
         worst_posterior: Some(posterior.worst.into()),
         median_posterior: Some(posterior.median.into()),
         smallest_bucket: posterior.smallest_bucket,
@@ -97,6 +98,11 @@ pub(in crate::engine) fn figures(
         && manifest.rules.iter().enumerate().all(|(index, rule)| {
             let without_bound = closed(verification, publication, index);
             let is_bounded = without_bound.is_none_or(|closed| rule.bounded == Some(closed.buckets == 0));
-            rule.achieved == achieved(verification, publication, index) && rule.closed == without_bound && is_bounded
+            let mut found = achieved(verification, publication, index);
+            // manifests of older releases have no priors
+            if let (Some(found), Some(ManifestAchieved { prior: None, .. })) = (&mut found, rule.achieved) {
+                found.prior = None;
+            }
+            rule.achieved == found && rule.closed == without_bound && is_bounded
         })
 }

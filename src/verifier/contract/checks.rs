@@ -80,6 +80,8 @@ pub struct PosteriorSummary {
     pub median: ShareOfRows,
     /// Number of rows of the smallest bucket.
     pub smallest_bucket: u64,
+    /// The share if all rows were one bucket; `None` where rows of the part may be noise.
+    pub prior: Option<ShareOfRows>,
 }
 
 /// First fault of each check.

@@ -11,7 +11,7 @@
 
 use ahash::{AHashMap, AHashSet};
 
-use super::posteriors::posteriors;
+use super::posteriors::{count, posteriors, prior};
 use crate::control::Control;
 use crate::microdata::{Attr, AttrSet, Table};
 use crate::publication::SlicedDiversity;
@@ -56,7 +56,11 @@ pub(in crate::verifier) fn check(
         return Ok(None);
     }
     let claimed = ClaimedColumns { columns: &columns, claim, control };
-    let found = claimed.check_buckets(log)?;
+    let mut found = claimed.check_buckets(log)?;
+    let mut sensitive = read.iter().flat_map(|part| &part.columns).filter(|column| column.attribute == claim.sensitive);
+    if let (Some(found), Some(column)) = (&mut found, sensitive.next()) {
+        found.prior = Some(prior(&count(column), &[]));
+    }
     if let (Some(original), true) = (input.original, claim.diversity != SlicedDiversity::Bucket) {
         let trees = trees.filter(|_| needed);
         claimed.check_mixtures(original, &mut numbers, trees.as_deref(), log)?;
@@ -107,7 +111,7 @@ impl ClaimedColumns<'_> {
             let detail = format!("{broken} buckets do not keep l for an adversary who joins columns");
             log.fail(CheckName::Guarantee, detail);
         }
-        Ok(posteriors(tallies, smallest))
+        Ok(posteriors(tallies, smallest, None))
     }
 
     /// Checks the claim for the rows of the original, over all buckets with a matching combination.

@@ -37,8 +37,26 @@ pub(in crate::verifier) fn posterior(class: &[u32], excluded: &[u32]) -> ShareOf
     if left == 0 || of_excluded.exceeds(of_others) { of_excluded } else { of_others }
 }
 
+/// The largest share of a value among all rows, from the number of rows of each value; see [`posterior`].
+pub(in crate::verifier) fn prior(counts: &[u64], excluded: &[u32]) -> ShareOfRows {
+    let largest = |among: &mut dyn Iterator<Item = u64>| among.max().unwrap_or(0);
+    let is_excluded = |value: usize| excluded.iter().any(|&code| code as usize == value);
+    let of = |wanted: bool| counts.iter().enumerate().filter(move |(value, _)| is_excluded(*value) == wanted);
+    let rows: u64 = counts.iter().sum();
+    let left: u64 = of(false).map(|(_, count)| count).sum();
+    let of_excluded = ShareOfRows::new(largest(&mut of(true).map(|(_, count)| *count)), rows);
+    let of_others = ShareOfRows::new(largest(&mut of(false).map(|(_, count)| *count)), left);
+    if left == 0 || of_excluded.exceeds(of_others) { of_excluded } else { of_others }
+}
+
 /// The summary of the classes in `tallies`, where the smallest bucket has `smallest_bucket` rows.
-pub(in crate::verifier) fn posteriors(tallies: PosteriorTally, smallest_bucket: u64) -> Option<PosteriorSummary> {
+///
+/// `prior` is the share among all rows, where these are tuples.
+pub(in crate::verifier) fn posteriors(
+    tallies: PosteriorTally,
+    smallest_bucket: u64,
+    prior: Option<ShareOfRows>,
+) -> Option<PosteriorSummary> {
     let mut rising: Vec<(ShareOfRows, u64)> = tallies.into_iter().collect();
     rising.sort_unstable_by(|(a, _), (b, _)| a.compare_harm(*b));
     let buckets: u64 = rising.iter().map(|(_, buckets)| buckets).sum();
@@ -47,5 +65,5 @@ pub(in crate::verifier) fn posteriors(tallies: PosteriorTally, smallest_bucket: 
         before += buckets_here;
         before > buckets / 2
     })?;
-    Some(PosteriorSummary { worst: rising.last()?.0, median: median.0, smallest_bucket })
+    Some(PosteriorSummary { worst: rising.last()?.0, median: median.0, smallest_bucket, prior })
 }

@@ -8,7 +8,7 @@ use super::closed::ClosedStrata;
 use super::content::PartPlace;
 use super::decomposed::BothTables;
 use super::placement::{PlacedPart, RowCounting};
-use super::posteriors::{PosteriorTally, count, posterior, posteriors};
+use super::posteriors::{PosteriorTally, count, posterior, posteriors, prior};
 use super::reference::{RelativeBuckets, is_relative};
 use super::sequential::details::sequential_details;
 use super::{content, decomposed, dependencies, generalized, noise, overlapping, placement, slicing};
@@ -387,7 +387,9 @@ impl<'a> TableCheck<'a> {
             self.figures.measures.extend(observed.measures);
             let sizes = buckets.ranges().map(|range| range.len() as u64).filter(|&rows| rows > 0);
             let smallest = sizes.min().unwrap_or(0).saturating_sub(requirements.counterfeits);
-            let Some(posteriors) = posteriors(observed.tallies, smallest) else { continue };
+            let is_of_tuples = claimed.rows == RowMeaning::Tuples;
+            let prior = is_of_tuples.then(|| prior(&classes.protected.counts(), &declared.excluded));
+            let Some(posteriors) = posteriors(observed.tallies, smallest, prior) else { continue };
             match guard.protects {
                 Protected::Attribute(attr) => self.figures.posteriors.insert(attr, posteriors),
                 Protected::Joint(attrs) => self.figures.combined.insert(attrs, posteriors),
@@ -532,15 +534,27 @@ mod tests {
     }
 
     #[test]
+    fn prior_is_the_posterior_of_all_rows_as_one_bucket() {
+        for (class, excluded) in
+            [(&[0, 1, 1, 2][..], &[][..]), (&[0, 1, 1, 2], &[0]), (&[0, 0, 0, 1, 2], &[0]), (&[0, 0], &[0]), (&[], &[])]
+        {
+            let mut counts = [0; 3];
+            class.iter().for_each(|&value| counts[value as usize] += 1);
+            assert_eq!(prior(&counts, excluded), posterior(class, excluded), "{class:?}");
+        }
+    }
+
+    #[test]
     fn posteriors_equal_shares_takes_the_smaller_bucket() {
-        let tallies = |list: &[(ShareOfRows, u64)]| posteriors(list.iter().copied().collect(), 2);
+        let tallies = |list: &[(ShareOfRows, u64)]| posteriors(list.iter().copied().collect(), 2, None);
         let all = tallies(&[(ShareOfRows::new(1, 3), 2), (ShareOfRows::new(2, 4), 1), (ShareOfRows::new(1, 2), 1)]);
         assert_eq!(
             all,
             Some(PosteriorSummary {
                 worst: ShareOfRows::new(1, 2),
                 median: ShareOfRows::new(2, 4),
-                smallest_bucket: 2
+                smallest_bucket: 2,
+                prior: None
             })
         );
         let odd = tallies(&[(ShareOfRows::new(1, 3), 2), (ShareOfRows::new(1, 2), 1)]);
@@ -549,7 +563,8 @@ mod tests {
             Some(PosteriorSummary {
                 worst: ShareOfRows::new(1, 2),
                 median: ShareOfRows::new(1, 3),
-                smallest_bucket: 2
+                smallest_bucket: 2,
+                prior: None
             })
         );
         assert_eq!(tallies(&[]), None);

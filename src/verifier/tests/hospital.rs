@@ -48,8 +48,9 @@ fn verify_hospital_example_passes() {
     assert_eq!(report.checks.iter().map(|c| c.check).collect::<Vec<_>>(), checks);
     let t1 = &report.tables[0];
     assert_eq!((t1.rows, t1.buckets, &t1.sizes), (6, 3, &BTreeMap::from([(2, 3)])));
+    let half = ShareOfRows::new(1, 2);
     let posteriors =
-        PosteriorSummary { worst: ShareOfRows::new(1, 2), median: ShareOfRows::new(1, 2), smallest_bucket: 2 };
+        PosteriorSummary { worst: half, median: half, smallest_bucket: 2, prior: Some(ShareOfRows::new(2, 6)) };
     assert_eq!(t1.posteriors, BTreeMap::from([(Attr(3), posteriors)]));
     let t2 = &report.tables[1];
     assert_eq!((t2.rows, t2.buckets, t2.sizes.len(), t2.posteriors.len()), (6, 0, 0, 0));

@@ -112,7 +112,10 @@ fn achieved(sensitive: &[Vec<String>]) -> Value {
     shares.sort_by(|a, b| (a.0 * b.1).cmp(&(b.0 * a.1)).then(a.1.cmp(&b.1)));
     let ratio = |(count, of): (u64, u64)| json!({"count": count, "of": of});
     let smallest = shares.iter().map(|share| share.1).min().unwrap();
-    json!({"worst_posterior": ratio(*shares.last().unwrap()), "median_posterior": ratio(shares[shares.len() / 2]),
+    let mut overall: HashMap<&str, u64> = HashMap::new();
+    sensitive.iter().for_each(|row| *overall.entry(&row[1]).or_default() += 1);
+    let prior = ratio((*overall.values().max().unwrap(), sensitive.len() as u64));
+    json!({"prior": prior, "worst_posterior": ratio(*shares.last().unwrap()), "median_posterior": ratio(shares[shares.len() / 2]),
         "smallest_bucket": smallest})
 }
 

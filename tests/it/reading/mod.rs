@@ -5,3 +5,4 @@ pub(crate) mod linked_view;
 pub(crate) mod output_formats;
 pub(crate) mod profiles;
 pub(crate) mod queries;
+pub(crate) mod report_pages;

@@ -1,6 +1,7 @@
 //! Helpers of all tests.
 
 pub(crate) mod bounds;
+pub(crate) mod browser;
 pub(crate) mod chance;
 pub(crate) mod harness;
 pub(crate) mod independent_check;

@@ -1,0 +1,178 @@
+//! Reports as officers read them: figures against the parts, pages that load and run nothing, and a printed page.
+
+use std::collections::HashMap;
+use std::io::Read;
+use std::process::Command;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use flate2::read::GzDecoder;
+use guardian::report::{Manifest, PAGE_POLICY, PublicReport, public_report, readme, report_page};
+use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
+
+use crate::support::browser;
+use crate::support::harness::{HOSPITAL, Server, hospital_method, text};
+use crate::support::library::{Memory, Original, cells, publish, table};
+
+/// The first rows of the Adult table.
+fn adult(rows: usize) -> String {
+    let mut csv = String::new();
+    GzDecoder::new(&include_bytes!("../../data/adult-7.csv.gz")[..]).read_to_string(&mut csv).unwrap();
+    csv.lines().take(rows + 1).map(|line| format!("{line}\n")).collect()
+}
+
+/// One release of each kind of table.
+fn methods() -> Vec<(&'static str, Value)> {
+    let known = json!(["age", "country", "sex"]);
+    let two = json!({"type": "l_diversity", "l": 2});
+    vec![
+        (
+            "versatile",
+            json!({"type": "versatile", "rules": ["age, sex -> education", "country, income -> occupation"],
+            "default_guarantee": two}),
+        ),
+        ("anatomy", json!({"type": "anatomy", "quasi_identifiers": known, "sensitive": "education", "guarantee": two})),
+        (
+            "bucketize",
+            json!({"type": "bucketize", "quasi_identifiers": known, "sensitive": "education",
+            "thresholds": {"explicit": {"university": "3/4"}, "otherwise": "3/4"}}),
+        ),
+        (
+            "slicing",
+            json!({"type": "slicing", "sensitive": "education",
+            "columns": {"explicit": [["age", "sex"], ["education"]]}, "guarantee": two}),
+        ),
+        (
+            "decompose",
+            json!({"type": "decompose", "quasi_identifiers": known, "sensitive": ["education", "marital_status"],
+            "l": {"education": 2, "marital_status": 2}, "breaches": "report"}),
+        ),
+        (
+            "generalize",
+            json!({"type": "generalize", "quasi_identifiers": known, "sensitive": ["education"],
+            "guarantees": [{"type": "k_anonymity", "k": 5}, {"type": "t_closeness", "t": "0.6"}]}),
+        ),
+    ]
+}
+
+fn released(method: &Value) -> (Manifest, PublicReport, Memory) {
+    let original = Original::new(table(adult(1500).as_bytes()));
+    let document = json!({"unlisted": "drop", "method": method});
+    let (manifest, files) = publish(&original, &document).unwrap_or_else(|faults| panic!("{method}: {faults:#?}"));
+    let report = public_report(&manifest);
+    (manifest, report, files)
+}
+
+/// The largest share of a value of a column: of all rows, and of the rows of any bucket or class.
+fn shares(manifest: &Manifest, files: &Memory, table: &str, sensitive: &str) -> [(u64, u64); 2] {
+    let table = manifest.tables.iter().find(|of| of.name == table).unwrap();
+    let part = table.parts.iter().find(|part| part.attributes.iter().any(|name| name == sensitive)).unwrap();
+    let (header, rows) = cells(&files.0[&part.file]);
+    let column = header.iter().position(|name| name == sensitive).unwrap();
+    let key = |row: &Vec<String>| -> Vec<String> {
+        if part.bucketed {
+            return vec![row[0].clone()];
+        }
+        // the rows of a class agree on all other columns
+        row.iter().enumerate().filter(|(at, _)| *at != column).map(|(_, cell)| cell.clone()).collect()
+    };
+    let mut all: HashMap<&str, u64> = HashMap::new();
+    let mut groups: HashMap<Vec<String>, HashMap<&str, u64>> = HashMap::new();
+    for row in &rows {
+        *all.entry(&row[column]).or_default() += 1;
+        *groups.entry(key(row)).or_default().entry(&row[column]).or_default() += 1;
+    }
+    let most = |counts: &HashMap<&str, u64>| (*counts.values().max().unwrap(), counts.values().sum::<u64>());
+    let worst = groups.values().map(most).max_by(|a, b| (a.0 * b.1).cmp(&(b.0 * a.1))).unwrap();
+    [most(&all), worst]
+}
+
+#[test]
+fn figures_of_rules_follow_from_the_parts() {
+    let mut compared = 0;
+    for (name, method) in methods() {
+        let (manifest, report, files) = released(&method);
+        assert_eq!(report.figures.len(), manifest.rules.len(), "{name}");
+        for (rule, figures) in manifest.rules.iter().zip(&report.figures) {
+            let (Some(of), [sensitive]) = (&figures.table, &rule.sensitive[..]) else { continue };
+            let Some(worst) = figures.worst else { continue };
+            let [all, largest] = shares(&manifest, &files, of, sensitive);
+            assert_eq!(
+                u128::from(worst.count) * u128::from(largest.1),
+                u128::from(largest.0) * u128::from(worst.of),
+                "{name}"
+            );
+            let prior = figures.prior.unwrap();
+            assert_eq!((prior.count, prior.of), all, "{name}: {}", figures.rule);
+            assert!(figures.bound.is_none_or(|bound| !worst.exceeds(bound)), "{name}: {figures:?}");
+            compared += 1;
+        }
+    }
+    assert!(compared >= 6, "{compared}");
+}
+
+#[test]
+fn pages_show_every_figure_and_run_nothing() {
+    for (name, method) in methods() {
+        let (manifest, report, _) = released(&method);
+        let page = report_page(&report, &manifest).unwrap();
+        for forbidden in ["<script", " style=", "src=", "href=", "url(", "@import", "javascript:", "onload", "onerror"]
+        {
+            assert!(!page.contains(forbidden), "{name}: {forbidden}");
+        }
+        let style = page.split_once("<style>").unwrap().1.split_once("</style>").unwrap().0;
+        let hash = STANDARD.encode(Sha256::digest(style));
+        assert!(PAGE_POLICY.contains(&format!("style-src 'sha256-{hash}'")), "{name}");
+        for figures in &report.figures {
+            for ratio in [figures.prior, figures.bound, figures.worst].into_iter().flatten() {
+                assert!(page.contains(&ratio.percent()), "{name}: {figures:?}");
+            }
+        }
+        let exposures = manifest.exposures.as_ref().unwrap();
+        for rows in &exposures.rows {
+            assert!(page.contains(&format!("{} of {}", rows.unique.count, rows.unique.of)), "{name}: {rows:?}");
+        }
+        assert!(exposures.unprotected.iter().all(|attribute| page.contains(attribute)), "{name}");
+        let readme = readme(&manifest);
+        for heading in ["What is promised", "What is not promised"] {
+            assert!(page.contains(&format!("<h2>{heading}</h2>")) && readme.contains(heading), "{name}");
+        }
+        let of_words = ["<svg role=\"img\" aria-label=", "<svg aria-hidden=", "<div role=\"img\" aria-label="];
+        let with_words: usize = of_words.iter().map(|kind| page.matches(kind).count()).sum();
+        assert_eq!(page.matches("<svg").count(), with_words, "{name}: a drawing without words");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_browser_applies_the_style_and_prints_the_page() {
+    let Some(browser) = browser::found() else { return };
+    let server = Server::start().await;
+    let dataset = server.dataset(HOSPITAL).await;
+    let document = json!({"unlisted": "drop", "internal": {"utility": ["kl"]}, "method": hospital_method()});
+    let release = server.publish(&dataset, document).await;
+    let report = server.get(&format!("/v1/releases/{}/report", text(&release["id"]))).await.ok(200);
+    let folder = tempfile::tempdir().unwrap();
+    for (kind, headings) in [
+        ("report", ["What is promised", "What is not promised"]),
+        ("internal-report", ["Internal report", "Divergence"]),
+    ] {
+        let address = format!("http://{}/v1/releases/{}/{kind}?format=html", server.authority(), text(&release["id"]));
+        let pdf = folder.path().join(format!("{kind}.pdf"));
+        browser.print(&address, &pdf);
+        let printed = Command::new("pdftotext").arg(&pdf).arg("-").output().unwrap();
+        let printed = String::from_utf8(printed.stdout).unwrap().split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(headings.iter().all(|heading| printed.contains(heading)), "{kind}: {printed}");
+        if kind == "report" {
+            for rule in report["rules"].as_array().unwrap() {
+                let words = text(rule).split_whitespace().collect::<Vec<_>>().join(" ");
+                assert!(printed.contains(&words), "{words}: {printed}");
+            }
+        }
+        // a style sheet that the policy refuses leaves the margins of the browser
+        let fonts = Command::new("pdffonts").arg(&pdf).output().unwrap();
+        let fonts = String::from_utf8(fonts.stdout).unwrap();
+        assert!(fonts.contains("Sans") && !fonts.contains("Serif"), "{kind}: {fonts}");
+    }
+    server.stop().await;
+}
