@@ -62,7 +62,8 @@ files! {
     "reason.json", "A reason";
     "rejected.json", "A rejected release";
     "releases.json", "A list of one release";
-    "report.html", "The release as sentences and charts";
+    "report.html", "What a release promises, as a page";
+    "internal_report.html", "Figures of the original, as a page";
     "report.json", "The release as sentences";
     "sequential.json", "A table after an earlier one: no group of their join has one row";
     "series.json", "The series of the hospital table";

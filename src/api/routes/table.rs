@@ -234,7 +234,7 @@ route_table! {
     GET "/v1/releases/{id}/internal-report" => internal_report::get, "get_internal_report" {
         access: Needs(ReleasesInternal),
         requests: &[],
-        answers: &[("200", "The report.", &[(JSON, "internal_report.json")])],
+        answers: &[("200", "The report.", &[(JSON, "internal_report.json"), (HTML, "internal_report.html")])],
         problems: &[NotFound, Gone],
     }
     GET "/v1/releases/{id}/tables/{table}/parts/{part}" => parts::get, "download_part" {

@@ -414,7 +414,9 @@ async fn examples_equal_the_answers_of_the_service() {
     let part = part_path(&manifest, "t1", "qi");
     note("part.json", &server.get(&format!("{part}?format=json&limit=3")).await.ok(200));
     let page = server.get(&format!("{}/report?format=html", text(&job["links"]["release"]))).await.text();
+    let internal = server.get(&format!("{}/internal-report?format=html", text(&job["links"]["release"]))).await.text();
     let texts = [
+        ("internal_report.html", internal),
         ("part.csv", server.get(&part).await.text()),
         ("report.html", page.replace(&text(&manifest["created_at"]), "2026-03-01T02:00:00Z")),
         ("part.ndjson", server.get(&format!("{part}?format=ndjson")).await.text()),
