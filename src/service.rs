@@ -30,7 +30,7 @@ use crate::app::{
 };
 use crate::clock::Clock;
 use crate::config::{
-    Config, JobLimits, ObservabilityOptions, QueueOptions, RequestLimits, StoreOptions, WorkerOptions,
+    Auth, Config, JobLimits, ObservabilityOptions, QueueOptions, RequestLimits, StoreOptions, WorkerOptions,
 };
 use crate::identity::{Issuer, JwtRules};
 use crate::inputs::MemoryBudget;
@@ -192,12 +192,29 @@ fn of_columns(jobs: &JobLimits) -> IngestLimits {
     }
 }
 
+/// Limits of connections.
+fn connections(config: &Config) -> listen::ConnectionLimits {
+    let RequestLimits { max_connections, max_connections_per_address, unread_seconds, .. } = config.request_limits;
+    let share = if config.trust_forwarded { max_connections } else { max_connections.div_ceil(2) };
+    listen::ConnectionLimits {
+        connections: max_connections,
+        per_address: max_connections_per_address.unwrap_or(share),
+        unread: Duration::from_secs(unread_seconds),
+    }
+}
+
+/// A limit that tenants share, where there may be several.
+fn of_tenants(config: &Config, limit: api::ConcurrencyLimit) -> api::ConcurrencyLimit {
+    if config.auth == Auth::None { limit } else { limit.shared_by_tenants() }
+}
+
 /// Limits of requests.
-fn bounds(limits: &RequestLimits) -> api::ConcurrencyLimits {
+fn bounds(config: &Config) -> api::ConcurrencyLimits {
+    let limits = &config.request_limits;
     api::ConcurrencyLimits {
         requests: api::ConcurrencyLimit::new("requests", limits.max_requests),
-        waiting: api::ConcurrencyLimit::new("waiting callers", limits.max_waiting),
-        downloads: api::ConcurrencyLimit::new("downloads", limits.max_downloads),
+        waiting: of_tenants(config, api::ConcurrencyLimit::new("waiting callers", limits.max_waiting)),
+        downloads: of_tenants(config, api::ConcurrencyLimit::new("downloads", limits.max_downloads)),
         max_document_bytes: usize::try_from(limits.max_document_bytes).unwrap_or(usize::MAX),
         idle: Duration::from_secs(limits.upload_idle_seconds),
         upload: Duration::from_secs(limits.max_upload_seconds),
@@ -343,15 +360,18 @@ impl Service {
             limits: of_tables(config),
             spool: config.data.as_path().into(),
             max_upload_bytes: config.max_upload_bytes,
-            uploads: api::ConcurrencyLimit::new("uploads", config.max_uploads),
-            plans: api::ConcurrencyLimit::new("plans, queries, verifications and attacks", config.max_plans),
-            bounds: bounds(&config.request_limits),
+            uploads: of_tenants(config, api::ConcurrencyLimit::new("uploads", config.max_uploads)),
+            plans: of_tenants(
+                config,
+                api::ConcurrencyLimit::new("plans, queries, verifications and attacks", config.max_plans),
+            ),
+            bounds: bounds(config),
             accepts,
             readiness: base.readiness(),
             gateway: Gateway { prefix, trusted: config.trust_forwarded },
         });
-        let most = config.request_limits.max_connections;
-        let server = tokio::spawn(listen::serve(listener, router.clone(), most, base.stopping.clone()));
+        let limits = connections(config);
+        let server = tokio::spawn(listen::serve(listener, router.clone(), limits, base.stopping.clone()));
         let (grace, drain) = (config.grace(), Duration::from_secs(config.drain_seconds));
         Ok(Self { address, router, base, workers, server, grace, drain })
     }

@@ -45,9 +45,16 @@ pub struct RequestLimits {
     /// Maximum number of concurrent downloads of parts and archives; others are answered 429
     #[arg(long, env = "GUARDIAN_MAX_DOWNLOADS", default_value_t = Self::DEFAULT.max_downloads, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub max_downloads: u32,
-    /// Maximum number of concurrent connections; others wait
+    /// Maximum number of concurrent connections. Above it the connection that has rested longest is closed
     #[arg(long, env = "GUARDIAN_MAX_CONNECTIONS", default_value_t = Self::DEFAULT.max_connections, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub max_connections: u32,
+    /// Maximum number of concurrent connections of one address; more are closed. Default: half of all, or all with
+    /// --trust-forwarded, as a gateway has one address
+    #[arg(long, env = "GUARDIAN_MAX_CONNECTIONS_PER_ADDRESS", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    pub max_connections_per_address: Option<u32>,
+    /// Seconds within which a client must take the next bytes of an answer; otherwise its connection is closed
+    #[arg(long, env = "GUARDIAN_UNREAD_SECONDS", value_name = "SECONDS", default_value_t = Self::DEFAULT.unread_seconds, value_parser = clap::value_parser!(u64).range(1..=86_400))]
+    pub unread_seconds: u64,
 }
 
 impl RequestLimits {
@@ -66,6 +73,8 @@ impl RequestLimits {
         max_waiting: 512,
         max_downloads: 64,
         max_connections: 4096,
+        max_connections_per_address: None,
+        unread_seconds: 60,
     };
 }
 

@@ -11,7 +11,7 @@ use super::{part_stream, served};
 use crate::api::http::access::Authenticated;
 use crate::api::http::app::App;
 use crate::api::http::extract::IdPath;
-use crate::api::http::limits::hold_permit;
+use crate::api::http::limits::hold_until_sent;
 use crate::ports::StoreError;
 use crate::problem::Problem;
 
@@ -43,7 +43,7 @@ pub(in crate::api) async fn get(
     let report = serde_json::from_value(release.report.clone());
     let report = report.map_err(StoreError::corrupt)?;
     served::record_read(&app, &caller, &release).await?;
-    let permit = app.bounds.downloads.try_acquire()?;
+    let permit = app.bounds.downloads.try_acquire(&caller.tenant)?;
     let attachment = format!("attachment; filename=\"release-{}.zip\"", release.id);
     let mut response = Response::new(Body::from_stream(part_stream::archive(app, release, manifest, report).await?));
     let fields = [
@@ -52,5 +52,5 @@ pub(in crate::api) async fn get(
         (header::CONTENT_DISPOSITION, attachment.as_str()),
     ];
     set_etag(&mut response, fields);
-    Ok(hold_permit(response, permit))
+    Ok(hold_until_sent(response, permit))
 }

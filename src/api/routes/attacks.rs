@@ -74,7 +74,7 @@ pub(in crate::api) async fn create(
     JsonDocument(document): JsonDocument,
 ) -> Result<Json<AttackReport>, Problem> {
     let request = spec::read_attack_request(&document).map_err(Problem::of_faults)?;
-    let _place = app.plans.try_acquire()?;
+    let _place = app.plans.try_acquire(&caller.tenant)?;
     if request.attack.uses_original() {
         return attacks_on_original::attack_on_original(&app, &caller, id, request).await.map(Json);
     }

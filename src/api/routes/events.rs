@@ -11,7 +11,7 @@ use axum::http::HeaderMap;
 use axum::response::Sse;
 use axum::response::sse::{Event, KeepAlive};
 use futures_util::{Stream, stream};
-use tokio::sync::{OwnedSemaphorePermit, watch};
+use tokio::sync::watch;
 use uuid::Uuid;
 
 use super::jobs::{Job, read};
@@ -19,6 +19,7 @@ use crate::api::http::access::Authenticated;
 use crate::api::http::app::App;
 use crate::api::http::extract::IdPath;
 use crate::api::http::gateway::LinkBase;
+use crate::api::http::limits::RequestPermit;
 use crate::identity::Caller;
 use crate::ports::{JobRecord, JobStatus};
 use crate::problem::{Kind, Problem};
@@ -51,13 +52,13 @@ pub(in crate::api) async fn stream_events(
     };
     let changes = app.service.signals.changes();
     read(&app, &caller, id).await?;
-    let permit = app.bounds.waiting.try_acquire()?;
+    let permit = app.bounds.waiting.try_acquire(&caller.tenant)?;
     let listener = Listener { _permit: permit, app, caller, base, id, seen, status: None, changes, ended: false };
     Ok(Sse::new(stream::unfold(listener, Listener::next)).keep_alive(KeepAlive::default()))
 }
 
 struct Listener {
-    _permit: OwnedSemaphorePermit,
+    _permit: RequestPermit,
     app: App,
     caller: Caller,
     base: LinkBase,

@@ -156,7 +156,7 @@ async fn read_after(app: &App, caller: &Caller, id: Uuid, wait: Duration) -> Res
             return Ok(job);
         }
         if permit.is_none() {
-            permit = Some(app.bounds.waiting.try_acquire()?);
+            permit = Some(app.bounds.waiting.try_acquire(&caller.tenant)?);
         }
         let look_again = deadline.min(now + JOB_POLL_INTERVAL);
         // with or without a signal, read the job again

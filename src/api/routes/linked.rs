@@ -13,7 +13,7 @@ use super::part_query::{Format, PartQuery, chunk_at, cursor_problem, etag, etag_
 use super::part_stream::{PartPosition, blocking, cut, storage_problem, unpacked};
 use super::served;
 use crate::api::http::app::App;
-use crate::api::http::limits::hold_permit;
+use crate::api::http::limits::hold_until_sent;
 use crate::api::http::negotiation::MediaOffer;
 use crate::api::http::page;
 use crate::engine::{BucketJoiner, LinkedViewError, bucket_labels, linked_part};
@@ -66,7 +66,7 @@ pub(in crate::api) async fn get(
     if etag_matches(headers, &etag) {
         return Ok(synthetic(not_modified(etag)));
     }
-    let permit = app.bounds.downloads.try_acquire()?;
+    let permit = app.bounds.downloads.try_acquire(&caller.tenant)?;
     let scales = scales(app, &release, &table, &part, streamed).await?;
     let rendering = Rendering::new(&part, streamed, false, scales.as_ref()).map_err(|error| storage_problem(&error))?;
     let rendering = rendering.ok_or_else(|| Problem::new(Kind::Internal, "the view cannot be rendered"))?;
@@ -77,7 +77,7 @@ pub(in crate::api) async fn get(
     let fields =
         [(header::CONTENT_TYPE, media_type), (header::ETAG, &etag), (header::CONTENT_DISPOSITION, &attachment)];
     set_etag(&mut response, fields);
-    Ok(hold_permit(synthetic(response), permit))
+    Ok(hold_until_sent(synthetic(response), permit))
 }
 
 fn synthetic(mut response: Response) -> Response {

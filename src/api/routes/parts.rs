@@ -13,7 +13,7 @@ use super::{linked, part_stream, served};
 use crate::api::http::access::Authenticated;
 use crate::api::http::app::App;
 use crate::api::http::extract::{PartPath, QueryParameters, no_such_part};
-use crate::api::http::limits::hold_permit;
+use crate::api::http::limits::hold_until_sent;
 use crate::api::http::negotiation::{MediaOffer, negotiate};
 use crate::api::http::page;
 use crate::api::openapi::declared::PartPage;
@@ -80,7 +80,7 @@ pub(in crate::api) async fn get(
     }
     served::record_read(&app, &caller, &release).await?;
     let (suffix, media_type, format) = offer;
-    let download = PartDownload { app: &app, release, part: &part, suffix, media_type, counts };
+    let download = PartDownload { app: &app, tenant: &caller.tenant, release, part: &part, suffix, media_type, counts };
     match format {
         Format::Json => download.page(&query, &headers).await,
         Format::Streamed(streamed) => {
@@ -111,6 +111,7 @@ impl FoundPart {
 /// A part in a requested form.
 struct PartDownload<'a> {
     app: &'a App,
+    tenant: &'a str,
     release: ReleaseRecord,
     part: &'a ManifestPart,
     /// Of the name of the file.
@@ -138,7 +139,7 @@ impl PartDownload<'_> {
 
     async fn stream(self, format: PartFormat, headers: &HeaderMap) -> Result<Response, Problem> {
         let view = self.view();
-        let Self { app, release, part, suffix, media_type, counts } = self;
+        let Self { app, tenant, release, part, suffix, media_type, counts } = self;
         let (etag, media_type) = match format {
             PartFormat::Csv => (etag(part, &format!("csv{view}")), "text/csv; charset=utf-8; header=present"),
             PartFormat::Ndjson => (etag(part, &format!("ndjson{view}")), media_type),
@@ -150,7 +151,7 @@ impl PartDownload<'_> {
         if etag_matches(headers, &etag) {
             return Ok(not_modified(etag));
         }
-        let permit = app.bounds.downloads.try_acquire()?;
+        let permit = app.bounds.downloads.try_acquire(tenant)?;
         let stem = part.file.strip_suffix(".csv").unwrap_or(&part.file);
         let attachment = format!("attachment; filename=\"{stem}{}.{suffix}\"", view.replace('-', "."));
         let scales = part_stream::scales(app, &release, part, format).await?;
@@ -161,7 +162,7 @@ impl PartDownload<'_> {
         let fields =
             [(header::CONTENT_TYPE, media_type), (header::ETAG, &etag), (header::CONTENT_DISPOSITION, &attachment)];
         set_etag(&mut response, fields);
-        Ok(hold_permit(response, permit))
+        Ok(hold_until_sent(response, permit))
     }
 }
 

@@ -22,6 +22,6 @@ pub(in crate::api) async fn create(
     Authenticated(caller): Authenticated,
     JsonDocument(document): JsonDocument,
 ) -> Result<Json<Plan>, Problem> {
-    let _permit = app.plans.try_acquire()?;
+    let _permit = app.plans.try_acquire(&caller.tenant)?;
     app.service.plan(&caller, &document).await.map(Json)
 }

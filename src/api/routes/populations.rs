@@ -66,7 +66,7 @@ pub(in crate::api) async fn get(
     Authenticated(caller): Authenticated,
     NamePath(name): NamePath,
 ) -> Result<Json<PopulationDetails>, Problem> {
-    let _permit = app.plans.try_acquire()?;
+    let _permit = app.plans.try_acquire(&caller.tenant)?;
     app.service.population(&caller, &name).await.map(Json)
 }
 
@@ -95,7 +95,7 @@ pub(in crate::api) async fn declare(
     NamePath(name): NamePath,
     JsonDocument(document): JsonDocument,
 ) -> Result<(StatusCode, [(HeaderName, String); 1], Json<RecordedPeopleStatements>), Problem> {
-    let _permit = app.plans.try_acquire()?;
+    let _permit = app.plans.try_acquire(&caller.tenant)?;
     let recorded = app.service.state_of_population(&caller, &name, &document).await?;
     let mut disclosures = Vec::new();
     if !recorded.disclosures.is_empty() {

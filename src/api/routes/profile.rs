@@ -35,7 +35,7 @@ pub(in crate::api) async fn profile(
     IdPath(id): IdPath,
     QueryParameters(filter): QueryParameters<Columns>,
 ) -> Result<Json<DependencyProfile>, Problem> {
-    let _permit = app.plans.try_acquire()?;
+    let _permit = app.plans.try_acquire(&caller.tenant)?;
     let names: Option<Vec<String>> = filter.columns.map(|names| names.split(',').map(str::to_owned).collect());
     app.service.profile(&caller, id, names.as_deref()).await.map(Json)
 }
@@ -60,7 +60,7 @@ pub(in crate::api) async fn values(
     ColumnPath { dataset, name }: ColumnPath,
     QueryParameters(paging): QueryParameters<PageQuery>,
 ) -> Result<Json<ListPage<ColumnValue>>, Problem> {
-    let _permit = app.plans.try_acquire()?;
+    let _permit = app.plans.try_acquire(&caller.tenant)?;
     let limit = page::limit(paging.limit)? as usize;
     let skip = match paging.cursor.as_deref() {
         None => 0,

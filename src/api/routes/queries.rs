@@ -42,7 +42,7 @@ pub(in crate::api) async fn answer(
 ) -> Result<Json<QueryAnswers>, Problem> {
     let (release, manifest) = served::read(&app, &caller, id).await?;
     let queries = QuerySet::new(&manifest, &document)?;
-    let permit = app.plans.try_acquire()?;
+    let permit = app.plans.try_acquire(&caller.tenant)?;
     let memory = app.service.budget.try_acquire(queries.memory())?;
     // an answer discloses rows, like a part
     served::record_read(&app, &caller, &release).await?;

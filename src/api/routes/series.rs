@@ -26,7 +26,7 @@ pub(in crate::api) async fn get(
     Authenticated(caller): Authenticated,
     NamePath(name): NamePath,
 ) -> Result<Json<Series>, Problem> {
-    let _permit = app.plans.try_acquire()?;
+    let _permit = app.plans.try_acquire(&caller.tenant)?;
     app.service.series(&caller, name).await.map(Json)
 }
 
@@ -57,7 +57,7 @@ pub(in crate::api) async fn declare(
     let detail = "send {\"reason\": \"…\", \"tables\": […], \"aliases\": {…}, \"functions\": {…}}, where only the reason is required";
     let statement: Statement =
         serde_json::from_value(document).map_err(|_| Problem::new(Kind::MalformedBody, detail))?;
-    let _permit = app.plans.try_acquire()?;
+    let _permit = app.plans.try_acquire(&caller.tenant)?;
     let recorded = app.service.state(&caller, &name, statement).await?;
     let location = format!("/v1/series/{}", path_segment(&name));
     let series = app.service.series(&caller, name).await?;

@@ -27,6 +27,6 @@ pub(in crate::api) async fn create(
     IdPath(id): IdPath,
     OptionalDocument(request): OptionalDocument,
 ) -> Result<Json<Suggestion>, Problem> {
-    let _permit = app.plans.try_acquire()?;
+    let _permit = app.plans.try_acquire(&caller.tenant)?;
     app.service.suggest(&caller, id, &request).await.map(Json)
 }

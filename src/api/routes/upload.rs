@@ -8,7 +8,6 @@ use axum::extract::{DefaultBodyLimit, FromRequest, Multipart, RawQuery, Request,
 use axum::http::{HeaderMap, HeaderName, StatusCode, header};
 use serde::Deserialize;
 use tokio::runtime::Handle;
-use tokio::sync::OwnedSemaphorePermit;
 use tokio::task::JoinHandle;
 use tracing::Span;
 use utoipa::{IntoParams, ToSchema};
@@ -22,6 +21,7 @@ use crate::api::http::body::{
     media_type_essence,
 };
 use crate::api::http::extract::{QueryParameters, idempotency_key};
+use crate::api::http::limits::RequestPermit;
 use crate::app::{AppService, IdempotencyClaim, IdempotencyOutcome, Upload, UploadRequest, identity_warning};
 use crate::identity::Caller;
 use crate::meter;
@@ -159,7 +159,7 @@ struct AcceptedUpload {
     query: String,
     begun: Option<IdempotencyOutcome>,
     /// Held while a thread works on the upload, even if the caller has gone.
-    permit: OwnedSemaphorePermit,
+    permit: RequestPermit,
 }
 
 async fn admit(
@@ -171,7 +171,7 @@ async fn admit(
     let UploadHeaders { mut request, packed, key } = announced;
     request.limits = app.limits.clone();
     request.spool = app.spool.to_path_buf();
-    let permit = app.uploads.acquire().await?;
+    let permit = app.uploads.acquire(&caller.tenant).await?;
     let begun = match key {
         None => None,
         Some(key) => Some(app.service.begin_upload(&caller, key).await?),

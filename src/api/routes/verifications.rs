@@ -54,7 +54,7 @@ pub(in crate::api) async fn create(
     Authenticated(caller): Authenticated,
     mut request: Request,
 ) -> Result<Json<Verification>, Problem> {
-    let _permit = match app.plans.try_acquire() {
+    let _permit = match app.plans.try_acquire(&caller.tenant) {
         Ok(permit) => permit,
         Err(problem) => {
             crate::api::http::body::drain(request.into_body().into_data_stream()).await;

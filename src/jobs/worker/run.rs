@@ -131,7 +131,7 @@ impl JobRun {
         };
         let JobReservation { memory, seen } = match reserved {
             Ok(reserved) => reserved,
-            Err(stop) => return self.without_release(stop),
+            Err(stop) => return self.without_release(stop).await,
         };
         // set once: the run is only gone through once
         let _ = self.verdict.begun.set(self.shared.clock.now());
@@ -159,15 +159,7 @@ impl JobRun {
             Ok(Ok(RunCompletion::LeaseLost)) => RunOutcome::Lost,
             _ if why == Some(StopCause::LeaseLost) => RunOutcome::Lost,
             Ok(Ok(RunCompletion::Reused(release))) => RunOutcome::Reused(release),
-            // no fault of the job, which can be made from the beginning at any time
-            Ok(Err(RunError::Failed(problem)))
-                if problem.kind == Kind::Unavailable && job.attempt < MAX_STORE_FAILURES =>
-            {
-                tracing::warn!(job.id = %job.id, "a job goes back into the queue: the store could not answer");
-                self.pause().await;
-                RunOutcome::BackToQueue
-            }
-            Ok(Err(stop)) => self.without_release(stop),
+            Ok(Err(stop)) => self.without_release(stop).await,
             // a panic's payload may quote the data: it is dropped unread
             Err(_panicked) => {
                 tracing::error!(job.id = %job.id, "the computation of a job panicked");
@@ -176,10 +168,18 @@ impl JobRun {
         }
     }
 
-    fn without_release(&self, stop: RunError) -> RunOutcome {
+    async fn without_release(&self, stop: RunError) -> RunOutcome {
         let job = self.claimed.job.id;
         match stop {
             _ if self.verdict.why() == Some(StopCause::LeaseLost) => RunOutcome::Lost,
+            // no fault of the job, which can be made from the beginning at any time
+            RunError::Failed(problem)
+                if problem.kind == Kind::Unavailable && self.claimed.job.attempt < MAX_STORE_FAILURES =>
+            {
+                tracing::warn!(job.id = %job, "a job goes back into the queue: the store could not answer");
+                self.pause().await;
+                RunOutcome::BackToQueue
+            }
             RunError::Refused(problem) => RunOutcome::End(JobEnd::Refused(problem.to_json(&instance(job)))),
             RunError::Failed(problem) => failed(job, &problem),
             RunError::Cancelled => self.stopped(),

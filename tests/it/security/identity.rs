@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use guardian::config::{Auth, StoreOptions};
+use guardian::config::{Auth, Config, StoreOptions};
 use guardian::identity::{Preset, Scope};
 use guardian::ports::{ApiKeyStore, AuditFilter};
 use guardian::service::keys::{ApiKeyAdmin, NewKey};
@@ -34,6 +34,10 @@ pub(crate) struct Guarded {
 
 impl Guarded {
     pub(crate) async fn start() -> Self {
+        Self::start_with(|_| {}).await
+    }
+
+    pub(crate) async fn start_with(change: fn(&mut Config)) -> Self {
         let home = tempfile::tempdir().unwrap();
         let data = home.path().join("data");
         let ring = ApiKeyAdmin::open(&StoreOptions::default(), &data).await.unwrap();
@@ -57,15 +61,16 @@ impl Guarded {
         let (id, revoked) = draw("default", Preset::Admin, None).await;
         ring.revoke(id).await.unwrap().unwrap();
         ring.close().await;
-        let server = Self::serve(&data).await;
+        let server = Self::serve(&data, change).await;
         Self { server, home, presets, unknown_value, revoked, expired }
     }
 
-    async fn serve(data: &Path) -> Server {
+    async fn serve(data: &Path, change: fn(&mut Config)) -> Server {
         let data = data.to_owned();
         Server::start_with(move |config| {
             config.data = data;
             config.auth = Auth::Keys;
+            change(config);
         })
         .await
     }
@@ -76,7 +81,7 @@ impl Guarded {
         server.stop().await;
         let data = home.path().join("data");
         between(&data).await;
-        Self { server: Self::serve(&data).await, home, presets, unknown_value, revoked, expired }
+        Self { server: Self::serve(&data, |_| {}).await, home, presets, unknown_value, revoked, expired }
     }
 
     /// The folder of the store.

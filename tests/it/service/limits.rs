@@ -242,7 +242,11 @@ async fn a_flood_is_answered_whole() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn connections_above_the_limit_wait() {
-    let server = Server::start_with(|config| config.request_limits.max_connections = 1).await;
+    let server = Server::start_with(|config| {
+        config.request_limits.max_connections = 1;
+        config.request_limits.max_connections_per_address = Some(2);
+    })
+    .await;
     let request = "GET /healthz HTTP/1.1\r\nHost: localhost\r\n";
     let mut first = TcpStream::connect(server.authority()).await.unwrap();
     let mut second = None;

@@ -3,6 +3,7 @@
 pub(crate) mod end_to_end;
 pub(crate) mod events;
 pub(crate) mod first_click;
+pub(crate) mod hostile_clients;
 pub(crate) mod idempotency;
 pub(crate) mod input_formats;
 pub(crate) mod limits;

@@ -6,10 +6,12 @@ mod poison;
 use super::run;
 use crate::clock::Clock;
 use crate::control::Control;
-use crate::jobs::runner::{JobAssignment, JobRunner, RunCompletion, RunError, WorkerConfig};
+use crate::inputs::MemoryPermit;
+use crate::jobs::runner::{JobAssignment, JobReservation, JobRunner, RunCompletion, RunError, WorkerConfig};
 use crate::ports::{JobRecord, Notifier, Store};
 use crate::problem::{Kind, Problem};
 use crate::vault::{Secret, Vault};
+use async_trait::async_trait;
 use std::io::Read;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc;
@@ -69,10 +71,14 @@ impl Bench {
         config: WorkerConfig,
         runner: impl Fn(JobAssignment, &Control) -> Result<RunCompletion, RunError> + Send + Sync + 'static,
     ) -> WorkersHandle {
+        self.start_runner(config, Arc::new(Does(runner)))
+    }
+
+    fn start_runner(&self, config: WorkerConfig, runner: Arc<dyn JobRunner>) -> WorkersHandle {
         let workers = Workers {
             store: Arc::clone(&self.store),
             clock: self.clock.clone(),
-            runner: Arc::new(Does(runner)),
+            runner,
             vault: Arc::clone(&self.vault),
             signals: Arc::clone(&self.signals),
             config,
@@ -455,6 +461,37 @@ async fn a_job_outlives_a_store_that_cannot_answer_for_a_while() {
     let job = bench.reaches(id, JobStatus::Failed).await;
     assert_eq!(job.attempt, run::MAX_STORE_FAILURES);
     assert!(problem_type(&job).ends_with("/unavailable"));
+    workers.shutdown().await;
+}
+
+/// Commits, but the store cannot answer the first reservations.
+struct LateReservation {
+    refused: AtomicU32,
+    most: u32,
+}
+
+#[async_trait]
+impl JobRunner for LateReservation {
+    async fn reserve(&self, _: &JobRecord, _: &Arc<dyn Store>) -> Result<JobReservation, RunError> {
+        match self.refused.fetch_add(1, Ordering::SeqCst) < self.most {
+            true => Err(RunError::Failed(Problem::new(Kind::Unavailable, "a connection was lost"))),
+            false => Ok(JobReservation::new(MemoryPermit::nothing())),
+        }
+    }
+
+    fn run(&self, assignment: JobAssignment, _: &Control) -> Result<RunCompletion, RunError> {
+        Ok(commit(&assignment))
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_job_outlives_a_store_that_fails_before_its_start() {
+    let bench = Bench::new().await;
+    let config = WorkerConfig { workers: 2, tick: SOON, poll: NEVER, grace: Duration::ZERO, ..WorkerConfig::default() };
+    let runner = Arc::new(LateReservation { refused: AtomicU32::new(0), most: 2 });
+    let workers = bench.start_runner(config, runner);
+    let id = bench.submit(1).await;
+    assert_eq!(bench.reaches(id, JobStatus::Succeeded).await.attempt, 3);
     workers.shutdown().await;
 }
 
