@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use crate::clock::Clock;
 use crate::identity::Caller;
+use crate::microdata::is_shown;
 use crate::people::{Fold, Population, PopulationKey, PopulationRegistry};
 use crate::ports::{AdoptedSeries, AuditAction, AuditEntry, NamedPopulation, SeriesDataset, Store, StoreError};
 use crate::spec;
@@ -40,7 +41,11 @@ fn population_name(series: &str) -> String {
     if spec::is_population_name(series) {
         return series.to_owned();
     }
-    let plain: String = series.chars().map(|letter| if letter.is_control() { ' ' } else { letter }).take(490).collect();
+    let plain: String = series
+        .chars()
+        .map(|letter| if is_shown(letter.encode_utf8(&mut [0; 4])) { letter } else { ' ' })
+        .take(490)
+        .collect();
     format!("series:{}", plain.trim())
 }
 

@@ -19,7 +19,7 @@ use crate::problem::{Kind, Problem};
 pub const IDEMPOTENCY_KEY_LIFETIME: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// So long a request counts as running without a word.
-const IDEMPOTENCY_LEASE: Duration = Duration::from_secs(60);
+const IDEMPOTENCY_LEASE: Duration = Duration::from_secs(10);
 
 /// Where a key was sent to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -29,6 +29,7 @@ pub(in crate::api) async fn security_headers(request: Request, next: Next) -> Re
     }
     let mut set = |name: HeaderName, value: &'static str| headers.insert(name, HeaderValue::from_static(value));
     set(header::X_CONTENT_TYPE_OPTIONS, "nosniff");
+    set(HeaderName::from_static("cross-origin-resource-policy"), "same-origin");
     set(header::REFERRER_POLICY, "no-referrer");
     set(
         header::CACHE_CONTROL,

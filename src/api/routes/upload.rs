@@ -26,9 +26,9 @@ use crate::app::{AppService, IdempotencyClaim, IdempotencyOutcome, Upload, Uploa
 use crate::identity::Caller;
 use crate::meter;
 use crate::meter::UploadOutcome;
-use crate::microdata::AttributeType;
 use crate::microdata::formats::csv::CsvOptions;
 use crate::microdata::formats::{Encoding, IngestError, InputFormat};
+use crate::microdata::{AttributeType, is_shown};
 use crate::ports::{DatasetRecord, IdempotencyRecord};
 use crate::problem::{Kind, Problem};
 
@@ -446,6 +446,9 @@ fn note_sizes(query: &UploadQuery, faults: &mut Vec<String>) {
     for (name, value) in texts {
         if value.as_ref().is_some_and(|value| !(1..=500).contains(&value.chars().count())) {
             faults.push(format!("{name} must have 1 to 500 characters"));
+        }
+        if value.as_ref().is_some_and(|value| !is_shown(value)) {
+            faults.push(format!("{name} has a character that is not shown"));
         }
     }
 }

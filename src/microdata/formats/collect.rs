@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use super::error::IngestError;
 use crate::microdata::interner::VALUE_OVERHEAD;
 use crate::microdata::limits::IngestLimits;
+use crate::microdata::names::ColumnNames;
 use crate::microdata::{AttributeType, CHUNK_ROWS, Chunk, ChunkColumn, Interner};
 
 /// Number of bytes of dictionaries at which a chunk ends early, so that memory is bounded.
@@ -16,6 +17,7 @@ pub(super) const CHUNK_CELLS: usize = 8 << 20;
 pub(super) struct Collector {
     names: Vec<String>,
     positions: HashMap<String, usize>,
+    known: ColumnNames,
     columns: Vec<ColumnUnderConstruction>,
     /// Types by name that the caller gave, as far as no column took them.
     given: Vec<(String, AttributeType)>,
@@ -38,6 +40,7 @@ impl Collector {
         Self {
             names: Vec::new(),
             positions: HashMap::new(),
+            known: ColumnNames::default(),
             columns: Vec::new(),
             given: types,
             max_columns: limits.max_columns,
@@ -51,13 +54,8 @@ impl Collector {
     /// Adds a column, in which the first `missing` rows of the chunk have no value.
     pub(super) fn add_column(&mut self, name: &str, missing: usize) -> Result<usize, IngestError> {
         let index = self.columns.len();
-        if name.is_empty() {
-            return Err(malformed(None, None, format!("column {} has no name", index + 1)));
-        }
-        if let Some(first) = self.positions.insert(name.to_owned(), index) {
-            let detail = format!("columns {} and {} have the same name", first + 1, index + 1);
-            return Err(malformed(None, None, detail));
-        }
+        self.known.add(name).map_err(|detail| malformed(None, None, detail))?;
+        self.positions.insert(name.to_owned(), index);
         if index as u64 >= self.max_columns {
             return Err(IngestError::TooManyColumns { limit: self.max_columns, found: index as u64 + 1 });
         }

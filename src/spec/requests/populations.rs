@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
+use crate::microdata::is_shown;
 use crate::problem::{Fault, Kind};
 use crate::spec::grammar::document::{
     Array, DatasetColumns, Document, Given, Id, Int, Member, MemberContext, ObjectMap, Reason, SchemaMap, choice,
@@ -19,7 +20,7 @@ const MAX_PLACES: usize = 1_000;
 const MAX_KEYS: usize = 16;
 
 /// The form of a population's name, as faults describe it.
-pub const POPULATION_NAME: &str = "1 to 500 characters without control characters, not \"all\", without white space at \
+pub const POPULATION_NAME: &str = "1 to 500 characters that are all shown, not \"all\", without white space at \
                                    its ends, and not beginning with population: or dataset:";
 
 const PLACES: &str = "\"all\", or an array of 1 to 1000 names of populations, or dataset:ID";
@@ -38,7 +39,7 @@ pub fn is_population_name(name: &str) -> bool {
 }
 
 fn is_plain(text: &str, most: usize) -> bool {
-    (1..=most).contains(&text.chars().count()) && !text.chars().any(char::is_control)
+    (1..=most).contains(&text.chars().count()) && is_shown(text)
 }
 
 /// What a list of places names.
@@ -165,7 +166,7 @@ scalar! {
 }
 
 fn is_name(name: &str) -> bool {
-    !name.trim().is_empty() && name.chars().count() <= 500 && !name.contains('\0')
+    !name.trim().is_empty() && name.chars().count() <= 500 && is_shown(name)
 }
 
 /// Words for readers.

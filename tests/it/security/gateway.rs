@@ -188,6 +188,7 @@ async fn every_answer_has_security_and_cache_headers() {
     ] {
         let answer = server.get(path).await;
         assert_eq!(answer.header("x-content-type-options"), "nosniff", "{path}");
+        assert_eq!(answer.header("cross-origin-resource-policy"), "same-origin", "{path}");
         assert_eq!(answer.header("cache-control"), cache, "{path}");
         assert!(!answer.headers.contains_key("server"), "{path}");
         let policy = answer.header("content-security-policy");

@@ -214,3 +214,26 @@ async fn one_row_is_a_table_that_no_rule_can_protect() {
     assert_eq!((&fault["requested"], &fault["largest_l"]), (&json!("2"), &json!(1)));
     server.stop().await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn names_that_look_alike_are_refused() {
+    let server = Server::start().await;
+    let ndjson = [("content-type", "application/x-ndjson")];
+    for (csv, row) in [
+        ("caf\u{e9},cafe\u{301}\n1,2\n", "{\"caf\u{e9}\":1,\"cafe\u{301}\":2}\n"),
+        ("age,age\u{200b}\n1,2\n", "{\"age\":1,\"age\u{200b}\":2}\n"),
+        ("age,\u{202e}ega\n1,2\n", "{\"age\":1,\"\u{202e}ega\":2}\n"),
+        ("age,\"a\nb\"\n1,2\n", "{\"age\":1,\"a\\nb\":2}\n"),
+    ] {
+        let of_csv = server.upload("", csv).await.problem(422, "upload-malformed");
+        let of_ndjson = server.upload_with("", row, &ndjson).await.problem(422, "upload-malformed");
+        assert_eq!(of_csv["detail"], of_ndjson["detail"]);
+    }
+    server.upload("name=a%E2%80%AEb", HOSPITAL).await.problem(400, "malformed-request");
+    let keys = json!({"description": "x", "person": []});
+    let named = server.put("/v1/populations/a%E2%80%8Bb", &keys).await;
+    assert!((400..500).contains(&named.status), "{named:?}");
+    server.assert_nothing_stored().await;
+    server.upload("", "caf\u{e9},\u{65e5}\u{4ed8}\n1,2\n").await.ok(201);
+    server.stop().await;
+}

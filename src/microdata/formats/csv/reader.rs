@@ -4,7 +4,6 @@
 //! missing value. Every record has as many fields as the header, so a blank line is a missing value in a one-column file
 //! and refused in every other, at the end too.
 
-use std::collections::HashMap;
 use std::io::{Chain, Cursor, Read};
 
 use super::super::collect::{CHUNK_CELLS, CHUNK_VALUES};
@@ -15,6 +14,7 @@ use super::error::RecordError;
 use super::scanner::{Record, Scanner};
 use crate::microdata::interner::VALUE_OVERHEAD;
 use crate::microdata::limits::IngestLimits;
+use crate::microdata::names::ColumnNames;
 use crate::microdata::{AttributeType, CHUNK_ROWS, Chunk, ChunkColumn, Interner, Table, TableBuilder};
 
 /// Number of bytes in which the delimiter is detected.
@@ -200,21 +200,16 @@ fn header_names(record: Record<'_>, limits: &IngestLimits) -> Result<Vec<String>
     if record.len() as u64 > limits.max_columns {
         return Err(IngestError::TooManyColumns { limit: limits.max_columns, found: record.len() as u64 });
     }
-    let mut names = Vec::with_capacity(record.len());
+    let (mut names, mut known) = (Vec::with_capacity(record.len()), ColumnNames::default());
     for (index, (field, _)) in record.iter().enumerate() {
         let position = index + 1;
         let byte = Some(record.field_byte(index));
         match std::str::from_utf8(field) {
-            Ok("") => return Err(in_header(byte, &format!("column {position} has no name"))),
-            Ok(name) => names.push(name.to_owned()),
+            Ok(name) => {
+                known.add(name).map_err(|detail| in_header(byte, &detail))?;
+                names.push(name.to_owned());
+            }
             Err(_) => return Err(in_header(byte, &format!("the name of column {position} is not UTF-8"))),
-        }
-    }
-    // by position: in a file without a header the "names" are values
-    let mut seen = HashMap::new();
-    for (index, name) in names.iter().enumerate() {
-        if let Some(first) = seen.insert(name.as_str(), index) {
-            return Err(in_header(None, &format!("columns {} and {} have the same name", first + 1, index + 1)));
         }
     }
     Ok(names)
