@@ -19,7 +19,10 @@ use guardian::publish::versatile::{
     AddBackLimits, DecompositionInput, EntropyScorer, TableDraft, add_back, decompose, decompose_greedily,
 };
 use guardian::random::{RandomStreams, ReleaseKey};
-use guardian::spec::DecompositionScore;
+use guardian::spec::{DecompositionScore, UadColoring, UadSettings};
+
+/// The default settings of `uad`.
+const UAD: UadSettings = UadSettings { saturate: false, coloring: UadColoring::FreeLast };
 
 /// How many values the columns of the discharge records have.
 const VALUES: [u32; 18] =
@@ -127,7 +130,7 @@ fn uad_core(c: &mut Criterion) {
     let rules = rules(&table);
     c.bench_function("uad: decomposition and the buckets of its tables", |b| {
         b.iter(|| {
-            let tables = decompose(table.attributes(), &rules, false);
+            let tables = decompose(table.attributes(), &rules, UAD);
             for sensitive in tables.iter().filter_map(|table| table.sensitive) {
                 let mut stream = streams().stream("bench");
                 let guarantees = [Guarantee::LDiversity { l: L }];
@@ -146,7 +149,7 @@ fn scaling(_: &mut Criterion) {
         let rules = rules(&tables[1]);
         let times = (0..5).map(|_| {
             let began = Instant::now();
-            let decomposed = decompose(table.attributes(), &rules, false);
+            let decomposed = decompose(table.attributes(), &rules, UAD);
             for sensitive in decomposed.iter().filter_map(|table| table.sensitive) {
                 let guarantees = [Guarantee::LDiversity { l: L }];
                 let mut stream = streams().stream("bench");

@@ -455,8 +455,10 @@ vocabulary! {
         AttributeInNoTable = "attribute-in-no-table",
         /// A sequential release publishes attributes exactly.
         AttributesExact = "attributes-exact",
-        /// Attributes of a sequential release have the same label in every row.
+        /// Generalized attributes have the same cell in every row.
         AttributesSuppressed = "attributes-suppressed",
+        /// No chain of tables relates some attributes: their associations are not published.
+        AttributesUnrelated = "attributes-unrelated",
         /// The adversary may infer a value from the tables of a decomposition.
         CanBeConcluded = "can-be-concluded",
         /// Columns of a sliced table share attributes.
@@ -487,6 +489,8 @@ vocabulary! {
         IdentityContentOnly = "identity-content-only",
         /// It is unknown whether persons of these populations are in the release.
         PopulationsUnrelated = "populations-unrelated",
+        /// An adversary who knows less of a target may learn more than the guarantee bounds.
+        LessKnowledgeMayRevealMore = "less-knowledge-may-reveal-more",
         /// Buckets of a proposed table guard no rule.
         IdleBucketization = "idle-bucketization",
         /// The verifier assumes that every part of a bucket was permuted independently.
@@ -503,6 +507,8 @@ vocabulary! {
         NotDecided = "not-decided",
         /// Proposed tables form no join tree.
         NotDecomposable = "not-decomposable",
+        /// One bucket holds all rows of a table.
+        OneBucket = "one-bucket",
         /// Cells of an external table are compared as text.
         OpaqueCells = "opaque-cells",
         /// An equal job has a release already.
@@ -513,8 +519,12 @@ vocabulary! {
         RuleWeakened = "rule-weakened",
         /// Some pairs of attributes were not searched for dependencies.
         SearchedPartly = "searched-partly",
+        /// Attributes left the column of the sensitive attribute, which with them keeps no guarantee.
+        SensitiveColumnNarrowed = "sensitive-column-narrowed",
         /// A sensitive attribute of a rule is in no table.
         SensitiveNotPublished = "sensitive-not-published",
+        /// Texts of too many values for sets are published as intervals.
+        TextsInIntervals = "texts-in-intervals",
         /// A dependency is withdrawn, and another one ties the same attributes.
         StillLinked = "still-linked",
         /// A bound of a sequential release is one on shares of tuples of a join, not on posteriors.

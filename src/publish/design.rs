@@ -23,6 +23,8 @@ pub struct Design {
     pub cut_dependencies: Vec<Dependency>,
     /// Basis of the choice of tables.
     pub decision: Decision,
+    /// What the design loses, for plans and manifests.
+    pub remarks: Vec<DesignRemark>,
     /// How a publication names the table that enforces a rule.
     pub enforcement: Enforcement,
     /// Members of the manifest that the method adds.
@@ -50,8 +52,17 @@ pub enum Decision {
 pub struct CandidateScores {
     /// Name of the chosen decomposition.
     pub winner: &'static str,
+    /// Number of protected attributes, where it is why forms of UAD alone were compared, for COUNT queries.
+    pub only_uad_for: Option<usize>,
     /// Names and scores of all; a lower score keeps more information. Reveals more of the data than the release does.
     pub considered: Vec<(&'static str, f64)>,
+}
+
+/// What a design loses.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum DesignRemark {
+    /// These attributes left the column of the sensitive attribute, which with them keeps no guarantee.
+    SensitiveColumnNarrowed(AttrSet),
 }
 
 /// How a publication names the table that enforces a rule.
@@ -73,6 +84,7 @@ impl Design {
             used_dependencies: Vec::new(),
             cut_dependencies: Vec::new(),
             decision: Decision::ByRules,
+            remarks: Vec::new(),
             enforcement: Enforcement::OneTable,
             details: MethodDetails::None,
         }

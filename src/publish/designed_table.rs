@@ -292,8 +292,10 @@ struct DrawnRows<'a> {
 pub struct Generalized {
     /// Attributes whose cells the rows of a class share.
     pub quasi_identifiers: AttrSet,
-    /// Form of the shared cells.
+    /// Form of the shared cells, other than those of `sets`.
     pub cells: CellKind,
+    /// Attributes whose cells are sets of values.
+    pub sets: AttrSet,
     /// How the partition halves a class.
     pub split: MedianSplit,
     /// Smallest number of rows of a class; `None` without k-anonymity.

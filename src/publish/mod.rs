@@ -27,7 +27,7 @@ pub mod slicing;
 mod stratify;
 pub mod versatile;
 
-pub use design::{CandidateScores, Decision, Design, Enforcement};
+pub use design::{CandidateScores, Decision, Design, DesignRemark, Enforcement};
 pub use designed_rule::{DesignedRule, RuleRejection};
 pub use designed_table::{BucketPlan, Bucketized, DesignedTable, Generalized, TableDesign};
 pub use dispatch::plan;

@@ -35,8 +35,8 @@ pub use methods::method::{METHOD_NAMES, MethodSpec};
 pub use methods::sequential::{SequentialSpec, StepGain, StepScore};
 pub use methods::slicing::{SlicedColumns, SlicingSpec};
 pub use methods::types::{
-    Algorithm, AnatomySpec, AssumedKnowledge, AssumedUnknown, CellKind, ClassSplit, CorrelatedPolicy,
-    DeclaredDependency, DecompositionScore, DependencySearch, GeneralizeSpec, VersatileSpec,
+    Algorithm, AnatomySpec, AssumedKnowledge, AssumedUnknown, AutoGoal, CellKind, ClassSplit, CorrelatedPolicy,
+    DeclaredDependency, DecompositionScore, DependencySearch, GeneralizeSpec, UadColoring, UadSettings, VersatileSpec,
 };
 pub use remedies::with_remedies;
 pub use requests::analysis::{DifferentialInference, read_differential_inference};

@@ -9,10 +9,13 @@ use crate::engine::prepare::annotations::{annotate, annotate_with_unknown};
 use crate::engine::prepare::cross_dependencies::{EarlierColumns, ExtendedTable};
 use crate::engine::prepare::known::JobDependencies;
 use crate::engine::prepare::known_forms::DescribedDependencies;
+use crate::engine::prepare::losses;
 use crate::engine::prepare::repairs::RepairTrials;
 use crate::engine::prepare::unused_thresholds::Inspection;
 use crate::engine::prepare::wording::{composition_problem, notices_of};
-use crate::engine::prepare::{PrepareInput, PreparedRelease, feasible, ledger_union, prepare, secret_order, wording};
+use crate::engine::prepare::{
+    PrepareInput, PreparedRelease, execute, feasible, ledger_union, prepare, secret_order, wording,
+};
 use crate::ledger::EarlierDisclosures;
 use crate::microdata::{Attr, AttrSet, AttributeCounts, Table};
 use crate::problem::{Fault, Kind, Problem};
@@ -105,6 +108,10 @@ pub fn dry_run(
     if plan.feasible {
         plan.exposures = Some(exposure::exposures(&prepared.design, &permuted, names, control)?);
     }
+    if plan.feasible && losses::need_made_tables(specification) {
+        let made = execute(specification, &prepared, PlanRows { table: &permuted, streams }, joined, control)?;
+        plan.warnings.extend(losses::describe_made(specification, &made, &permuted));
+    }
     Ok(plan)
 }
 
@@ -178,6 +185,7 @@ fn assess(
     warnings.extend(proposal::redundant_tables(specification, &prepared.design, &prepared.union));
     warnings.extend(wording::describe_unbounded(&prepared.design, &specification.published_names));
     warnings.extend(wording::describe_exactness(specification, &prepared.design));
+    warnings.extend(losses::describe_losses(specification, &prepared.design));
     warnings.extend(wording::describe_choice(&specification.method, &prepared.design.decision));
     warnings.extend(prepared.design.planned().filter_map(wording::describe_inference));
     warnings.extend(prepared.weakened().iter().map(wording::describe_weakened));

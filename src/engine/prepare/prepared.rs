@@ -16,7 +16,9 @@ use crate::privacy::{Dependency, PrivacyRule, RuleStatus, TableSchema};
 use crate::problem::{Fault, Kind};
 use crate::publication::{EarlierReleases, Unit};
 use crate::publish;
-use crate::publish::{Design, DesignedRule, DesignedTable, PlanError, PlanInput, PlanRefusal, PlanRows};
+use crate::publish::{
+    Design, DesignedRule, DesignedTable, PlanError, PlanInput, PlanRefusal, PlanRows, PublishError, Published,
+};
 use crate::random::RandomStreams;
 use crate::spec::{MethodSpec, Specification, values_pointer};
 
@@ -181,8 +183,33 @@ fn with_origin(mut fault: Fault, union: &LedgerUnion, names: &[String]) -> Fault
     }
 }
 
+/// Makes the tables of a feasible design.
+///
+/// # Errors
+/// [`PublishError`] if a table cannot be made, or on cancellation.
+pub(in crate::engine) fn execute(
+    specification: &Specification,
+    prepared: &PreparedRelease,
+    rows: PlanRows<'_>,
+    joined: &EarlierReleases,
+    control: &Control,
+) -> Result<Published, PublishError> {
+    let (earlier, active_rules) = binding_disclosures(specification, &prepared.union);
+    let input = PlanInput {
+        counts: rows.table,
+        published_names: &specification.published_names,
+        names: prepared.union.attribute_names(),
+        earlier,
+        active_rules,
+        known: &prepared.dependencies.known,
+        earlier_releases: Some(joined),
+        rows: Some(rows),
+    };
+    publish::execute(&prepared.design, &input, rows.table, rows.streams, control)
+}
+
 /// The disclosures and active rules that a design must respect; none for a release without proof.
-pub(in crate::engine) fn binding_disclosures<'a>(
+fn binding_disclosures<'a>(
     specification: &Specification,
     union: &'a LedgerUnion,
 ) -> (&'a [TableSchema], &'a [PrivacyRule]) {

@@ -7,7 +7,7 @@ use crate::microdata::Attr;
 use crate::problem::{Fault, Kind, Problem};
 use crate::publication::{AdversaryModel, MethodKind, NoticeKind, SlicedDiversity, Unit};
 use crate::publish::bucketize::PlannedBuckets;
-use crate::publish::{Decision, Design, DesignedRule, DesignedTable};
+use crate::publish::{CandidateScores, Decision, Design, DesignedRule, DesignedTable};
 use crate::report::{MethodName, SpecificationNotice};
 use crate::spec::{MethodSpec, Specification};
 
@@ -21,19 +21,28 @@ pub(in crate::engine) fn notices_of(specification: &Specification) -> Vec<Specif
     specification.warnings.iter().map(warning).chain(exclusive_by_choice(specification)).collect()
 }
 
-/// The notice on a sliced table that is exclusive by choice of the caller: a mixture, or columns that share attributes.
-pub(in crate::engine) fn exclusive_by_choice(specification: &Specification) -> Option<SpecificationNotice> {
-    let MethodSpec::Slicing(spec) = &specification.method else { return None };
-    let notice = |r#type: NoticeKind, pointer: &str, detail: &str| {
-        Some(SpecificationNotice { r#type, pointer: Some(pointer.to_owned()), detail: detail.to_owned() })
+/// Notices on a sliced table that is exclusive by choice of the caller: a mixture, or columns that share attributes.
+pub(in crate::engine) fn exclusive_by_choice(specification: &Specification) -> Vec<SpecificationNotice> {
+    let MethodSpec::Slicing(spec) = &specification.method else { return Vec::new() };
+    let notice = |r#type: NoticeKind, pointer: &str, detail: &str| SpecificationNotice {
+        r#type,
+        pointer: Some(pointer.to_owned()),
+        detail: detail.to_owned(),
     };
     if spec.diversity != SlicedDiversity::Bucket {
         let detail = "the guarantee holds over all buckets that match a row: a single bucket may reveal more, and no other table about the \
                       same people may share an attribute";
-        return notice(NoticeKind::DiversityByMixture, "/method/diversity", detail);
+        let less = "the bound holds for who knows all other attributes of a row: who knows fewer of them may infer a sensitive value \
+                    with a probability above 1/l; bucket bounds that too";
+        return vec![
+            notice(NoticeKind::DiversityByMixture, "/method/diversity", detail),
+            notice(NoticeKind::LessKnowledgeMayRevealMore, "/method/diversity", less),
+        ];
     }
     let detail = "columns share attributes: the guarantee holds only while no other table about the same people shares an attribute";
-    spec.overlaps().then(|| notice(NoticeKind::ColumnsShareAttributes, "/method/columns/explicit", detail)).flatten()
+    let shared =
+        spec.overlaps().then(|| notice(NoticeKind::ColumnsShareAttributes, "/method/columns/explicit", detail));
+    shared.into_iter().collect()
 }
 
 /// The problem of a release that violates a rule together with earlier ones: the first violation, and the list of all.
@@ -204,9 +213,10 @@ pub(in crate::engine) fn describe_choice(method: &MethodSpec, decision: &Decisio
             let tried: Vec<String> =
                 choice.considered.iter().map(|(name, score)| format!("{name}: {score:.4}")).collect();
             let detail = format!(
-                "{} leaves the model of readers the least entropy, in nats ({})",
+                "{} leaves the model of readers the least entropy, in nats ({}){}",
                 choice.winner,
-                tried.join("; ")
+                tried.join("; "),
+                why_only_uad(choice)
             );
             (NoticeKind::AlgorithmChosen, detail)
         }
@@ -239,6 +249,18 @@ pub(in crate::engine) fn choice_for_readers(decision: &Decision) -> Option<Speci
     Some(SpecificationNotice {
         r#type: NoticeKind::AlgorithmChosen,
         pointer: Some("/method/algorithm".to_owned()),
-        detail: format!("of the algorithms that were tried, {} preserved the most information", choice.winner),
+        detail: format!(
+            "of the algorithms that were tried, {} preserved the most information{}",
+            choice.winner,
+            why_only_uad(choice)
+        ),
     })
+}
+
+/// Why `gd` was not tried, if it was not. The specification says as much.
+fn why_only_uad(choice: &CandidateScores) -> String {
+    let why = |protected: usize| {
+        format!("; with the goal count and {protected} protected attributes forms of uad alone are tried")
+    };
+    choice.only_uad_for.map(why).unwrap_or_default()
 }

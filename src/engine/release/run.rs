@@ -9,12 +9,12 @@ use crate::engine::prepare::annotations::annotate;
 use crate::engine::prepare::cross_dependencies::{EarlierColumns, ExtendedTable};
 use crate::engine::prepare::known::{JobDependencies, attribute_names, discovery_options};
 use crate::engine::prepare::known_forms::DescribedDependencies;
+use crate::engine::prepare::losses;
 use crate::engine::prepare::repairs::RepairTrials;
 use crate::engine::prepare::unused_thresholds::Inspection;
 use crate::engine::prepare::wording::{self, composition_problem, method_name};
 use crate::engine::prepare::{
-    PrepareInput, PreparedRelease, binding_disclosures, feasible, ledger_union, prepare, secret_order,
-    standing_by_tables,
+    PrepareInput, PreparedRelease, execute, feasible, ledger_union, prepare, secret_order, standing_by_tables,
 };
 use crate::engine::read_back::figures::{achieved, bucket_sizes, closed, summary};
 use crate::engine::read_back::{entropy, exposures};
@@ -22,13 +22,13 @@ use crate::ledger::{ActiveRule, Disclosure, RecordedProtection};
 use crate::microdata::{AttrSet, Table};
 use crate::privacy::{Dependency, DiscoveryScope, RuleStatus};
 use crate::publication::{DeclaredInputs, Linkage, NoticeKind, Protected, Publication, PublishedBytes, Witness};
-use crate::publish::{Decision, Design, DesignedRule, DesignedTable, PlanError, PlanInput, PlanRefusal, PlanRows};
+use crate::publish::{Decision, Design, DesignedRule, DesignedTable, PlanError, PlanRefusal, PlanRows};
 use crate::report::{
     Generalization, InternalReport, Manifest, ManifestInput, SpecificationNotice, WrittenPart, manifest,
 };
 use crate::spec::Specification;
 use crate::verifier::{DeclaredSearch, VerifierInput, VerifierReport};
-use crate::{ledger, publish, verifier};
+use crate::{ledger, verifier};
 
 /// Plans, publishes, writes and verifies a release. The result has passed the verifier; the caller makes it visible.
 ///
@@ -40,11 +40,11 @@ pub fn release(
     control: &Control,
 ) -> Result<VerifiedRelease, EngineError> {
     let PlannedRelease { prepared, permuted, secret_order } = plan_release(order, control)?;
-    let WrittenRelease { publication, witness, parts } =
+    let WrittenRelease { publication, witness, parts, losses } =
         publish_and_write(order, &prepared, &permuted, store, control)?;
     drop(permuted);
     let witness = witness.unpermuted(&secret_order);
-    let described = DescribedRelease { order, prepared: &prepared, publication: &publication };
+    let described = DescribedRelease { order, prepared: &prepared, publication: &publication, losses: &losses };
     let verification = described.verify(&witness, &*store, control)?;
     let manifest = described.manifest(&parts, &verification, &*store, control)?;
     let internal = described.internal_report(&*store, control)?;
@@ -113,6 +113,7 @@ struct DescribedRelease<'a> {
     order: &'a ReleaseInput<'a>,
     prepared: &'a PreparedRelease,
     publication: &'a Publication,
+    losses: &'a [SpecificationNotice],
 }
 
 impl<'a> DescribedRelease<'a> {
@@ -128,7 +129,7 @@ impl<'a> DescribedRelease<'a> {
         parts: &dyn PublishedBytes,
         control: &Control,
     ) -> Result<VerifierReport, EngineError> {
-        let Self { order, prepared, publication } = self;
+        let Self { order, prepared, publication, .. } = self;
         let ReleaseInput { specification, table, .. } = order;
         control.begin(Phase::Verify, publication.tables.iter().flat_map(|t| &t.parts).map(|p| p.len).sum())?;
         let sides = |of: &Dependency| (of.determinant, AttrSet::one(of.dependent));
@@ -189,12 +190,14 @@ impl<'a> DescribedRelease<'a> {
         parts: &dyn PublishedBytes,
         control: &Control,
     ) -> Result<Manifest, EngineError> {
-        let Self { order: ReleaseInput { specification, table, provenance, .. }, prepared, publication } = self;
+        let Self { order: ReleaseInput { specification, table, provenance, .. }, prepared, publication, .. } = self;
         let design = &prepared.design;
         let mut warnings = declared_choices(specification);
         warnings.extend(self.dependencies().notices());
         warnings.extend(wording::describe_unbounded(design, &specification.published_names));
         warnings.extend(wording::describe_exactness(specification, design));
+        warnings.extend(losses::describe_losses(specification, design));
+        warnings.extend(self.losses.iter().cloned());
         warnings.extend(wording::choice_for_readers(&design.decision));
         let rules = 0..publication.rules.len();
         let mut manifest = manifest(ManifestInput {
@@ -229,7 +232,7 @@ impl<'a> DescribedRelease<'a> {
     }
 
     fn internal_report(self, parts: &dyn PublishedBytes, control: &Control) -> Result<InternalReport, EngineError> {
-        let Self { order, prepared, publication } = self;
+        let Self { order, prepared, publication, .. } = self;
         let mut internal = internal_report::report(order, publication, parts, control)?;
         internal.generalization = prepared.design.tables.iter().find_map(|designed| {
             let (cut, rows) = (designed.sequential()?, order.table.rows().max(1) as f64);
@@ -274,6 +277,8 @@ struct WrittenRelease {
     /// The assignment of rows to buckets and classes, rows in their secret order.
     witness: Witness,
     parts: Vec<Vec<WrittenPart>>,
+    /// Notices on what the finished tables lose.
+    losses: Vec<SpecificationNotice>,
 }
 
 /// Runs the method on the secretly permuted rows and writes every part.
@@ -287,18 +292,8 @@ fn publish_and_write(
     let ReleaseInput { specification, streams, .. } = order;
     let cells_of_work = prepared.design.tables.iter().map(DesignedTable::passes);
     control.begin(Phase::Publish, cells_of_work.sum::<u64>() * permuted.rows() as u64)?;
-    let (earlier, active_rules) = binding_disclosures(specification, &prepared.union);
-    let input = PlanInput {
-        counts: permuted,
-        published_names: &specification.published_names,
-        names: prepared.union.attribute_names(),
-        earlier,
-        active_rules,
-        known: &prepared.dependencies.known,
-        earlier_releases: Some(&order.earlier.releases),
-        rows: Some(PlanRows { table: permuted, streams }),
-    };
-    let published = publish::execute(&prepared.design, &input, permuted, streams, control)?;
+    let rows = PlanRows { table: permuted, streams };
+    let published = execute(specification, prepared, rows, &order.earlier.releases, control)?;
 
     let parts = || published.publication.tables.iter().flat_map(|table| &table.parts);
     control.begin(Phase::Write, parts().map(|part| part.len).sum())?;
@@ -310,7 +305,8 @@ fn publish_and_write(
         }
         written.push(parts);
     }
-    Ok(WrittenRelease { publication: published.publication, witness: published.witness, parts: written })
+    let losses = losses::describe_made(specification, &published, permuted);
+    Ok(WrittenRelease { publication: published.publication, witness: published.witness, parts: written, losses })
 }
 
 /// The rules that later releases are held to: for a combination, the attribute whose protection protects it, or its joint

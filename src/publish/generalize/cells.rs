@@ -1,6 +1,6 @@
 //! Cells of a class: an interval, a set of values, or a node of a taxonomy.
 
-use crate::microdata::{Attr, AttributeType, Axis, BoundTaxonomy, Column, ColumnAnnotations, Table};
+use crate::microdata::{Attr, AttrSet, AttributeType, Axis, BoundTaxonomy, Column, ColumnAnnotations, Table};
 use crate::publish::assign::BucketAssignment;
 use crate::publish::partition::TableAnnotations;
 use crate::spec::CellKind;
@@ -52,13 +52,17 @@ pub fn sets(column: &Column, classes: &BucketAssignment) -> Vec<Vec<u32>> {
 pub(super) struct CutOrder<'a> {
     pub(super) table: &'a Table,
     pub(super) cells: CellKind,
+    /// Attributes whose cells are sets.
+    pub(super) sets: AttrSet,
 }
 
 impl TableAnnotations for CutOrder<'_> {
     fn axis(&self, attr: Attr) -> Option<Axis> {
+        if self.sets.contains(attr) {
+            return self.table.axis(attr).or_else(|| by_frequency(self.table.column(attr)));
+        }
         match self.cells {
-            CellKind::Interval => None,
-            CellKind::Set => self.table.axis(attr).or_else(|| by_frequency(self.table.column(attr))),
+            CellKind::Interval | CellKind::Set | CellKind::ByType => None,
             CellKind::Node => self.table.annotations(attr).taxonomy().map(|tree| Axis::from_places(&tree.places())),
         }
     }

@@ -2,7 +2,7 @@
 
 use super::cells::CutOrder;
 use super::classes::{GeneralizationInput, GeneralizeError};
-use super::shared::shared_cells;
+use super::shared::{SharedCells, shared_cells};
 use crate::microdata::{Attr, AttrSet};
 use crate::publication::{CellContent, Guarantee, PublishedColumn, TableGuard, TableProtection};
 use crate::publish::assign::BucketAssignment;
@@ -46,12 +46,17 @@ impl TableMaker<'_> {
         }
         // an attribute without a taxonomy is numeric, and its cells are intervals
         let tree = self.table.annotations(attribute).taxonomy().filter(|_| generalized.cells == CellKind::Node);
-        let cells = match (generalized.cells, tree) {
-            (CellKind::Set, _) => CellContent::Set,
-            (CellKind::Node, Some(_)) => CellContent::Node { taxonomy: name.clone(), cut: None },
-            (CellKind::Interval | CellKind::Node, _) => CellContent::Interval,
+        let form = match (generalized.sets.contains(attribute), tree) {
+            (true, _) => SharedCells::Sets,
+            (false, Some(tree)) => SharedCells::Nodes(tree),
+            (false, None) => SharedCells::Intervals,
         };
-        let shared = shared_cells(column, generalized.cells, tree, classes);
+        let cells = match form {
+            SharedCells::Sets => CellContent::Set,
+            SharedCells::Nodes(_) => CellContent::Node { taxonomy: name.clone(), cut: None },
+            SharedCells::Intervals => CellContent::Interval,
+        };
+        let shared = shared_cells(column, form, classes);
         (PublishedColumn { attribute, name, cells }, shared)
     }
 
@@ -69,7 +74,7 @@ impl TableMaker<'_> {
             max_attempts: None,
             strata: generalized.strata.clone(),
         };
-        let order = CutOrder { table: self.table, cells: generalized.cells };
+        let order = CutOrder { table: self.table, cells: generalized.cells, sets: generalized.sets };
         match generalization.classes(self.table, &order, self.control) {
             Err(GeneralizeError::Empty) => Ok(BucketAssignment { bucket_of: Vec::new(), buckets: 0 }),
             classes => Ok(classes?),

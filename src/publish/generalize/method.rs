@@ -44,6 +44,7 @@ pub fn plan(spec: &GeneralizeSpec, input: &PlanInput<'_>, control: &Control) -> 
     let generalized = Generalized {
         quasi_identifiers: spec.quasi_identifiers,
         cells: spec.cells,
+        sets: spec.sets,
         split: match spec.split {
             ClassSplit::Strict => MedianSplit::Strict,
             ClassSplit::Relaxed => MedianSplit::Relaxed,

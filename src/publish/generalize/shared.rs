@@ -4,22 +4,27 @@ use super::cells::{intervals, nodes, sets};
 use crate::microdata::{Axis, BoundTaxonomy, Column, Interner, write_set, write_span};
 use crate::publish::assign::BucketAssignment;
 use crate::publish::single::column_of_texts;
-use crate::spec::CellKind;
+
+/// Form of the cells of a column.
+#[derive(Clone, Copy)]
+pub(super) enum SharedCells<'a> {
+    /// The first and the last value of a class.
+    Intervals,
+    /// All values of a class.
+    Sets,
+    /// The lowest node above all values of a class.
+    Nodes(&'a BoundTaxonomy),
+}
 
 /// Column of the interval of each row's class.
 pub(in crate::publish) fn interval_cells(column: &Column, classes: &BucketAssignment) -> Column {
-    shared_cells(column, CellKind::Interval, None, classes)
+    shared_cells(column, SharedCells::Intervals, classes)
 }
 
 /// Column of the cell that each row shares with its class.
 ///
 /// The interval of a class without values is the missing value. So is a node that is the leaf of the missing value.
-pub(super) fn shared_cells(
-    column: &Column,
-    cells: CellKind,
-    tree: Option<&BoundTaxonomy>,
-    classes: &BucketAssignment,
-) -> Column {
+pub(super) fn shared_cells(column: &Column, cells: SharedCells<'_>, classes: &BucketAssignment) -> Column {
     let domain = &column.domain;
     let mut texts = Interner::default();
     let mut text = Vec::new();
@@ -28,22 +33,22 @@ pub(super) fn shared_cells(
         write(&mut text);
         texts.intern(&text)
     };
-    let numbers: Vec<Option<u32>> = match (cells, tree) {
-        (_, Some(tree)) => nodes(column, classes, tree)
+    let numbers: Vec<Option<u32>> = match cells {
+        SharedCells::Nodes(tree) => nodes(column, classes, tree)
             .iter()
             .map(|&node| {
                 let label = tree.tree().label(node)?;
                 Some(number(&mut |text| text.extend_from_slice(label.as_bytes())))
             })
             .collect(),
-        (CellKind::Set, None) => sets(column, classes)
+        SharedCells::Sets => sets(column, classes)
             .iter()
             .map(|codes| {
                 let values = || codes.iter().map(|&code| domain.value(code));
                 Some(number(&mut |text| write_set(domain.kind(), values(), text)))
             })
             .collect(),
-        (CellKind::Interval | CellKind::Node, None) => intervals(column, &Axis::from_domain(domain), classes)
+        SharedCells::Intervals => intervals(column, &Axis::from_domain(domain), classes)
             .iter()
             .map(|interval| {
                 let (first, last) = interval.ends?;

@@ -216,6 +216,20 @@ fn check_explicit(columns: &[AttrSet], attributes: AttrSet, sensitive: Attr) -> 
     if covered == attributes { Ok(()) } else { Err(ColumnsError::NotCovered(attributes.minus(covered))) }
 }
 
+/// The attributes other than the sensitive one, its closest correlates first.
+///
+/// # Errors
+/// [`Cancelled`] on cancellation.
+pub(super) fn by_association(
+    table: &Table,
+    attributes: AttrSet,
+    sensitive: Attr,
+    bins: &CorrelationBins,
+    control: &Control,
+) -> Result<Vec<Attr>, Cancelled> {
+    Correlations { table, bins, control }.ranked(attributes, sensitive)
+}
+
 /// Correlations between the attributes of a table.
 struct Correlations<'a> {
     table: &'a Table,
@@ -249,6 +263,12 @@ impl Correlations<'_> {
         if others == 0 {
             return Ok(AttrSet::one(sensitive));
         }
+        let ranked = self.ranked(attributes, sensitive)?;
+        Ok(ranked.into_iter().take(others).fold(AttrSet::one(sensitive), AttrSet::with))
+    }
+
+    /// The other attributes, the closest correlates of the sensitive one first; of equal ones the first.
+    fn ranked(&self, attributes: AttrSet, sensitive: Attr) -> Result<Vec<Attr>, Cancelled> {
         let of_sensitive = self.bins.coarse(self.table, sensitive);
         let mut ranked = Vec::with_capacity(attributes.len());
         for attr in attributes.without(sensitive).iter() {
@@ -259,7 +279,7 @@ impl Correlations<'_> {
             ranked.push((phi_squared(a, b), attr));
         }
         ranked.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
-        Ok(ranked.into_iter().take(others).map(|(_, attr)| attr).fold(AttrSet::one(sensitive), AttrSet::with))
+        Ok(ranked.into_iter().map(|(_, attr)| attr).collect())
     }
 }
 

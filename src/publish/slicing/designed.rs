@@ -58,7 +58,14 @@ impl WholeTableViolation {
                 known.join(", ")
             ),
         };
-        let detail = format!("not even the whole table as one bucket holds: {found}, so that l is at most {largest}");
+        let apart = match joined || known.is_empty() {
+            true => String::new(),
+            false => format!(
+                "; with {sensitive} in a column of its own, as \"sensitive_width\": 1 puts it, its values alone decide"
+            ),
+        };
+        let detail =
+            format!("not even the whole table as one bucket holds: {found}, so that l is at most {largest}{apart}");
         let proof = serde_json::json!({
             "quasi_identifiers": known, "sensitive": [sensitive], "posterior": {"count": most, "of": of}, "largest_l": largest,
         });

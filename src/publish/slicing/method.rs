@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 
+use super::columns::by_association;
 use super::{ColumnChoice, SlicedDesign, SlicingDiversity, SlicingError, SlicingPlan, WholeTableViolation, is_cover};
 use crate::control::{Cancelled, Control};
 use crate::microdata::{Attr, AttrSet};
@@ -13,7 +14,7 @@ use crate::privacy::links::Strata;
 use crate::problem::{Fault, Kind};
 use crate::publication::{MethodDetails, TableProtection};
 use crate::publish::anatomy;
-use crate::publish::design::{Decision, Design};
+use crate::publish::design::{Decision, Design, DesignRemark};
 use crate::publish::designed_rule::{DesignedRule, LinkedReason, RuleRejection};
 use crate::publish::designed_table::{DesignedTable, TableDesign};
 use crate::publish::error::{PlanError, PlanRefusal};
@@ -44,6 +45,9 @@ pub fn plan(spec: &SlicingSpec, input: &PlanInput<'_>, control: &Control) -> Res
     let Some(columns) = decided_columns(&plan, input, control)? else {
         return Ok(Design { decision: Decision::Undecided, ..Design::new(Vec::new(), vec![rule]) });
     };
+    let wide = sensitive_column(&columns, plan.sensitive);
+    let columns = if rule.is_refused() { columns } else { narrowed(&plan, columns, input, control)? };
+    let left = wide.minus(sensitive_column(&columns, plan.sensitive));
     let mut decision = Decision::ByData(None);
     let constant = constant_attributes(&plan, &columns, &mut rule, input, control)?;
     let is_linked = !constant.attributes.is_empty();
@@ -59,6 +63,9 @@ pub fn plan(spec: &SlicingSpec, input: &PlanInput<'_>, control: &Control) -> Res
     }
     let mut design = design(plan, columns, rule, decision);
     design.used_dependencies = constant.because;
+    if !left.is_empty() {
+        design.remarks.push(DesignRemark::SensitiveColumnNarrowed(left));
+    }
     if let Some(TableDesign::Sliced(sliced)) = design.tables.first_mut().map(|table| &mut table.design) {
         let constant = constant.attributes.union(constant.passed);
         sliced.guards.iter_mut().for_each(|guard| guard.constant = constant);
@@ -86,11 +93,11 @@ fn constant_attributes(
     }
     let protected = AttrSet::one(plan.sensitive);
     // every value of the rest of the sensitive column keeps the guarantee in its bucket; strata as references are of buckets
-    let rest = |column: &AttrSet| column.contains(plan.sensitive) && rule.rule.guarantee.reference().is_table();
+    let of_column = rule.rule.guarantee.reference().is_table();
     let sides = LinkedSides {
         protected,
         row_side: plan.attributes.minus(protected),
-        constant: columns.iter().copied().find(rest).unwrap_or_default().minus(protected),
+        constant: if of_column { sensitive_column(columns, plan.sensitive).minus(protected) } else { AttrSet::EMPTY },
         demands: demands([&*rule]),
     };
     match sides.constant(std::slice::from_ref(rule), input, control)? {
@@ -140,6 +147,46 @@ fn decided_columns(
     };
     columns.sort_by_key(|column| column.contains(plan.sensitive));
     Ok(Some(columns))
+}
+
+/// The first column with the sensitive attribute.
+fn sensitive_column(columns: &[AttrSet], sensitive: Attr) -> AttrSet {
+    columns.iter().copied().find(|column| column.contains(sensitive)).unwrap_or_default()
+}
+
+/// A number of columns, of which the sensitive one is as wide as the whole table allows: of its attributes, the closest correlates
+/// first, those stay with which the whole table keeps the guarantee. Other columns are returned as they are.
+fn narrowed(
+    plan: &SlicingPlan,
+    columns: Vec<AttrSet>,
+    input: &PlanInput<'_>,
+    control: &Control,
+) -> Result<Vec<AttrSet>, PlanError> {
+    let (ColumnChoice::Count(count @ 2..), Some(rows)) = (&plan.columns, input.rows) else { return Ok(columns) };
+    let keeps =
+        |plan: &SlicingPlan, columns: &[AttrSet]| match plan.check_whole(rows.table, columns, rows.table, control) {
+            Ok(()) => Ok(true),
+            Err(SlicingError::NotDiverse { .. }) => Ok(false),
+            Err(error) => Err(refused(error)),
+        };
+    // what dependencies tie to the sensitive attribute stays with it
+    if !linked_with(plan.sensitive, plan.attributes, input).is_empty() || keeps(plan, &columns)? {
+        return Ok(columns);
+    }
+    let wide = sensitive_column(&columns, plan.sensitive);
+    // boxes of other columns have no part in it
+    let exact = SlicingPlan { column_k: None, ..plan.clone() };
+    let ranked = by_association(rows.table, wide, plan.sensitive, &plan.bins, control);
+    let mut linked = AttrSet::EMPTY;
+    for attr in ranked.map_err(SlicingError::from).map_err(refused)? {
+        let with = linked.with(attr).with(plan.sensitive);
+        if keeps(&exact, &[plan.attributes.minus(with), with])? {
+            linked = linked.with(attr);
+        }
+    }
+    let choice = ColumnChoice::Linked { count: *count, linked };
+    let columns = choice.divide(rows.table, plan.attributes, plan.sensitive, &plan.bins, control);
+    columns.map_err(|error| refused(error.into()))
 }
 
 /// The proof that the whole table violates the diversity in these columns.

@@ -86,7 +86,7 @@ pub fn plan(spec: &VersatileSpec, input: &PlanInput<'_>, control: &Control) -> R
         }
         Algorithm::MultiSa => multi::decide(&mut design, input, control)?,
         Algorithm::Uad if !spec.addback => {
-            let selected = decompose(contracted, &kept, spec.saturate);
+            let selected = decompose(contracted, &kept, spec.uad);
             let active = claimable(input).into_iter().filter(|rule| !contraction.holds(rule.sensitive));
             let active: Vec<PrivacyRule> = active.collect();
             let tables =
@@ -94,7 +94,7 @@ pub fn plan(spec: &VersatileSpec, input: &PlanInput<'_>, control: &Control) -> R
             design.tables = tables.collect();
             release_redundant(&mut design, input);
             let of_rules: Vec<PrivacyRule> = design.rules.iter().filter(is_kept).map(unsteered).collect();
-            let others = decompose(contracted, &of_rules, spec.saturate);
+            let others = decompose(contracted, &of_rules, spec.uad);
             if !others.iter().map(|table| table.attributes).eq(selected.iter().map(|table| table.attributes)) {
                 let sides = design.rules.iter().filter(is_kept).map(side_of);
                 let side = sides.fold(AttrSet::EMPTY, AttrSet::union);

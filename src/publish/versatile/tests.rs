@@ -9,7 +9,7 @@ use super::*;
 use crate::microdata::{Attr, AttributeCounts};
 use crate::privacy::links::KnownDependencies;
 use crate::publication::{Guarantee, Protected, Ratio, SubmittedRule};
-use crate::spec::{Algorithm, CorrelatedPolicy, DecompositionScore};
+use crate::spec::{Algorithm, AutoGoal, CorrelatedPolicy, DecompositionScore, UadColoring, UadSettings};
 
 #[derive(Deserialize)]
 struct Vectors {
@@ -81,8 +81,9 @@ fn the_algorithms_give_the_schemas_of_the_vectors() {
             })
             .collect();
         let attributes = vector.attrs.iter().map(|name| attr(name)).collect();
-        assert_eq!(described(&decompose(attributes, &rules, false)), vector.uad);
-        assert_eq!(described(&decompose(attributes, &rules, true)), vector.uad_saturate);
+        let paper = |saturate| UadSettings { saturate, coloring: UadColoring::Paper };
+        assert_eq!(described(&decompose(attributes, &rules, paper(false))), vector.uad);
+        assert_eq!(described(&decompose(attributes, &rules, paper(true))), vector.uad_saturate);
         let ground = DecompositionInput::new(attributes, rules, &[], &[]);
         let first = ground.rules[0].sensitive;
         let drafts = decompose_greedily(&ground, first, &Control::default()).unwrap();
@@ -122,6 +123,10 @@ fn submitted(pointer: usize, known: &[u8], sensitive: u8, l: u64) -> SubmittedRu
 }
 
 fn plan(attributes: usize, rules: Vec<SubmittedRule>, saturate: bool) -> Design {
+    plan_colored(attributes, rules, UadSettings { saturate, coloring: UadColoring::FreeLast })
+}
+
+fn plan_colored(attributes: usize, rules: Vec<SubmittedRule>, uad: UadSettings) -> Design {
     let names: Vec<String> = (0..attributes).map(|i| i.to_string()).collect();
     let counts = Even(attributes);
     let input = PlanInput {
@@ -137,11 +142,12 @@ fn plan(attributes: usize, rules: Vec<SubmittedRule>, saturate: bool) -> Design 
     let spec = VersatileSpec {
         rules,
         algorithm: Algorithm::Uad,
-        saturate,
+        uad,
         addback: false,
         try_all: false,
         fill: false,
         score: DecompositionScore::Entropy,
+        goal: AutoGoal::Entropy,
         correlated: CorrelatedPolicy::Together,
         closed: None,
         no_rules_reason: None,
@@ -164,6 +170,22 @@ fn the_hospital_rules_give_the_schema_of_section_9() {
     assert_eq!(statuses[0], &RuleStatus::Unreachable);
     assert_eq!(statuses[1], &RuleStatus::Guardian { table: 0, known: set(&[2]) });
     assert_eq!(statuses[2], &RuleStatus::Guardian { table: 0, known: set(&[0, 4]) });
+}
+
+#[test]
+fn free_attributes_join_the_class_that_guards() {
+    let rule = |known: &[u8], sensitive| PrivacyRule {
+        known: known.iter().map(|&a| Attr(a)).collect(),
+        sensitive: Attr(sensitive),
+        guarantee: Guarantee::LDiversity { l: 2 },
+    };
+    let tables = |coloring| {
+        let selected = decompose(AttrSet::first(6), &[rule(&[0, 1], 2)], UadSettings { saturate: false, coloring });
+        selected.iter().map(|table| (names(table.attributes).concat(), table.sensitive)).collect::<Vec<_>>()
+    };
+    assert_eq!(tables(UadColoring::FreeLast), [("ABCDEF".to_owned(), Some(Attr(2)))]);
+    // the free attributes share the color of C, which thereby guards nothing
+    assert_eq!(tables(UadColoring::Paper), [("CDEF".to_owned(), None), ("AB".to_owned(), None)]);
 }
 
 #[test]
@@ -201,14 +223,15 @@ proptest! {
     fn uad_partitions_the_attributes_into_guardian_normal_form(
         attributes in 2usize..10,
         raw in prop::collection::vec((prop::collection::vec(any::<u8>(), 0..4), any::<u8>(), 2u64..10), 1..7),
-        saturate in any::<bool>(),
+        saturate in any::<bool>(), paper in any::<bool>(),
     ) {
         let rules: Vec<SubmittedRule> = raw.iter().enumerate().map(|(i, (known, sensitive, l))| {
             let sensitive = sensitive % attributes as u8;
             let known: Vec<u8> = known.iter().map(|a| a % attributes as u8).filter(|&a| a != sensitive).collect();
             submitted(i, &known, sensitive, *l)
         }).collect();
-        let design = plan(attributes, rules, saturate);
+        let coloring = if paper { UadColoring::Paper } else { UadColoring::FreeLast };
+        let design = plan_colored(attributes, rules, UadSettings { saturate, coloring });
         let all = design.tables.iter().fold(AttrSet::EMPTY, |all, table| all.union(table.attributes));
         prop_assert_eq!(all, AttrSet::first(attributes));
         prop_assert_eq!(design.tables.iter().map(|table| table.attributes.len()).sum::<usize>(), attributes);

@@ -70,7 +70,7 @@ document! {
         /// What may be known. When not given, every attribute that is marked with `publish`.
         optional quasi_identifiers: Names,
         required thresholds: Thresholds,
-        /// Which buckets there are: found by a search, or listed. `two` when not given.
+        /// Which buckets there are: found by a search, or listed. `multi` when not given.
         optional sizes: SizesMember,
         /// The smallest size that is searched. When not given, the smallest bucket that any value fits into. Not with listed sizes.
         optional min_size: Int<1, MAX_BUCKET_SIZE>,
@@ -253,7 +253,7 @@ pub(in crate::spec) fn read(
 /// Fills in the sizes that the document does not state. Listed sizes have no bounds.
 fn check_sizes(members: &mut BucketizeMembers, faults: &mut FaultList) {
     if !members.sizes.is_faulty && members.sizes.value.is_none() {
-        members.sizes = SizesMember::Search(SizeSearch::Two).into();
+        members.sizes = SizesMember::Search(SizeSearch::Multi).into();
     }
     let is_listed = matches!(members.sizes.value, Some(SizesMember::Listed(_)));
     for (name, size) in [("min_size", members.min_size.value), ("max_size", members.max_size.value)] {

@@ -5,7 +5,7 @@ use std::collections::{BTreeSet, HashMap};
 use serde_json::{Value, json};
 
 use super::common::CommonMembers;
-use super::types::{CellKind, ClassSplit, GeneralizeSpec};
+use super::types::{CellKind, ClassSplit, GeneralizeSpec, MAX_SET_VALUES};
 use crate::microdata::{Attr, AttrSet, AttributeType};
 use crate::problem::{Fault, Kind};
 use crate::publication::{Guarantee, Protected, SubmittedRule};
@@ -41,7 +41,7 @@ document! {
         /// `recursive_l_diversity`, `alpha_k` and `t_closeness`, each of them once, k-anonymity with one k.
         needed guarantees: Array<ClassGuarantee, 1> => "an array of guarantees",
         optional split: ClassSplit = ClassSplit::Strict,
-        optional cells: CellKind = CellKind::Interval,
+        optional cells: CellKind = CellKind::ByType,
         include common: CommonMembers,
     }
 }
@@ -229,7 +229,7 @@ impl DraftGeneralize {
     fn check_kl(&self, columns: &DatasetColumns<'_>, attributes: &[AttributeOptions], faults: &mut FaultList) {
         use AttributeType::{Date, Integer, Timestamp};
         let as_interval = |column: &&usize| match self.members.cells {
-            CellKind::Set => false,
+            CellKind::Set | CellKind::ByType => !self.is_set(**column, columns),
             CellKind::Node => attributes[**column].taxonomy.value.is_none(),
             CellKind::Interval => true,
         };
@@ -248,13 +248,27 @@ impl DraftGeneralize {
         }
     }
 
+    /// Whether the cells of a column are sets of values.
+    fn is_set(&self, column: usize, columns: &DatasetColumns<'_>) -> bool {
+        let few = columns.facts[column].distinct.is_some_and(|values| values <= MAX_SET_VALUES);
+        match self.members.cells {
+            CellKind::Set => true,
+            CellKind::ByType => is_text(column, columns) && few,
+            CellKind::Interval | CellKind::Node => false,
+        }
+    }
+
     pub(in crate::spec) fn resolved(
         &self,
         columns: &DatasetColumns<'_>,
         attrs: &HashMap<usize, Attr>,
     ) -> GeneralizeSpec {
-        let quasi_identifiers: AttrSet =
-            self.known().difference(self.sensitive()).map(|column| attrs[column]).collect();
+        let known = || self.known().difference(self.sensitive()).copied();
+        let quasi_identifiers: AttrSet = known().map(|column| attrs[&column]).collect();
+        let sets: AttrSet =
+            known().filter(|&column| self.is_set(column, columns)).map(|column| attrs[&column]).collect();
+        let texts = known().filter(|&column| self.members.cells == CellKind::ByType && is_text(column, columns));
+        let texts: AttrSet = texts.map(|column| attrs[&column]).collect();
         // the counts of a column that overflows are not there to be judged
         let counted = self.sensitive().iter().filter(|column| !columns.facts[**column].overflow);
         let counted: Vec<Attr> = counted.map(|column| attrs[column]).collect();
@@ -275,6 +289,13 @@ impl DraftGeneralize {
             sensitive: self.sensitive().iter().map(|column| attrs[column]).collect(),
             split: self.members.split,
             cells: self.members.cells,
+            sets,
+            crowded: texts.minus(sets),
         }
     }
+}
+
+/// Whether the values of a column have no order that readers know.
+fn is_text(column: usize, columns: &DatasetColumns<'_>) -> bool {
+    matches!(columns.facts[column].kind, AttributeType::Text | AttributeType::Boolean)
 }

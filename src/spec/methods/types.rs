@@ -21,8 +21,8 @@ pub struct VersatileSpec {
     pub rules: Vec<SubmittedRule>,
     /// How the tables are found.
     pub algorithm: Algorithm,
-    /// Whether tables of UAD are begun with maximal independent sets of attributes.
-    pub saturate: bool,
+    /// How UAD makes its tables.
+    pub uad: UadSettings,
     /// Whether attributes are added to the tables of UAD where that breaks no rule.
     pub addback: bool,
     /// Whether GD begins once with each rule.
@@ -31,12 +31,35 @@ pub struct VersatileSpec {
     pub fill: bool,
     /// What estimates of the original are compared by.
     pub score: DecompositionScore,
+    /// What a release of `auto` is for.
+    pub goal: AutoGoal,
     /// Whether sensitive attributes that predict each other share their buckets.
     pub correlated: CorrelatedPolicy,
     /// Why strata that break a guarantee are published without a bound; `None`: they are refused.
     pub closed: Option<String>,
     /// Why there are no rules, when there are none.
     pub no_rules_reason: Option<String>,
+}
+
+/// How UAD makes its tables.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct UadSettings {
+    /// Whether tables are begun with maximal independent sets of attributes.
+    pub saturate: bool,
+    /// When attributes of no rule are coloured.
+    pub coloring: UadColoring,
+}
+
+choice! {
+    /// How `uad` colors attributes that stand in no rule among those that remain. `free_last` (when not given): last, into the class of
+    /// the next table, which is one that guards an attribute where there is such a class. `paper`: with all others; they mostly share
+    /// the class of a sensitive attribute, which then guards nothing and is cut off from what is known.
+    pub enum UadColoring as "UadColoring" {
+        /// After all others, into a class that guards an attribute.
+        FreeLast = "free_last",
+        /// Together with all others.
+        Paper = "paper",
+    }
 }
 
 impl VersatileSpec {
@@ -63,6 +86,18 @@ choice! {
         SingleAttribute = "single_attribute",
         MultiSa = "multi_sa",
         Auto = "auto",
+    }
+}
+
+choice! {
+    /// What a release of the algorithm `auto` is for. `entropy` (when not given): the candidate that leaves readers the least
+    /// uncertainty. `count`: the same among the forms of `uad` alone where four or more attributes are protected, since `gd` then
+    /// answers COUNT queries worse; among all candidates where fewer are.
+    pub enum AutoGoal as "AutoGoal" {
+        /// The least entropy of the reader's estimate.
+        Entropy = "entropy",
+        /// Small errors of COUNT queries.
+        Count = "count",
     }
 }
 
@@ -157,13 +192,23 @@ pub struct GeneralizeSpec {
     pub split: ClassSplit,
     /// What stands in generalized cells.
     pub cells: CellKind,
+    /// The attributes whose cells are sets of values.
+    pub sets: AttrSet,
+    /// Texts of too many values for sets: `by_type` publishes them as intervals.
+    pub crowded: AttrSet,
 }
+
+/// The most values of a text whose cells are sets by its type.
+pub(in crate::spec) const MAX_SET_VALUES: u64 = 256;
 
 choice! {
     /// What the rows of a class share: the first and the last of their values, all of them, or the lowest node of the attribute's
-    /// taxonomy above them. With `node`, numbers, dates and times without a taxonomy are published as intervals, and any other
-    /// quasi-identifier needs one. `interval` when not given.
+    /// taxonomy above them. `by_type` (when not given): all of them for texts and booleans of at most 256 values, the first and the
+    /// last for all others. With `node`, numbers, dates and times without a taxonomy are published as intervals, and any other
+    /// quasi-identifier needs one.
     pub enum CellKind as "ClassCells" {
+        /// All values of a class for texts and booleans of few values, the first and the last value for others.
+        ByType = "by_type",
         /// The first and the last value of a class, in their order.
         Interval = "interval",
         /// The lowest node of a taxonomy above all values of a class.

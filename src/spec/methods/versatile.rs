@@ -3,7 +3,9 @@ use std::collections::{BTreeSet, HashMap};
 use serde_json::Value;
 
 use super::common::CommonMembers;
-use super::types::{Algorithm, CorrelatedPolicy, DecompositionScore, VersatileSpec};
+use super::types::{
+    Algorithm, AutoGoal, CorrelatedPolicy, DecompositionScore, UadColoring, UadSettings, VersatileSpec,
+};
 use crate::microdata::{Attr, AttrSet};
 use crate::problem::{Fault, Kind};
 use crate::publication::{Protected, SubmittedRule};
@@ -28,6 +30,7 @@ document! {
         optional uad: UadMembers = UadMembers::absent("/method/uad"),
         optional gd: GdMembers = GdMembers::absent("/method/gd"),
         optional score: DecompositionScore = DecompositionScore::Entropy,
+        optional goal: AutoGoal = AutoGoal::Entropy,
         /// What must stay protected. Without a rule, `no_rules_reason` says why.
         optional rules: RuleList,
     }
@@ -38,6 +41,7 @@ document! {
     UadMembers as "UadOptions" {
         /// Whether sub-tables take up attributes that break no rule.
         optional saturate: bool = false,
+        optional coloring: UadColoring = UadColoring::FreeLast,
         /// Whether attributes are added to other tables where that breaks no rule and adds information. Looks at the data.
         optional addback: bool = false,
     }
@@ -73,6 +77,9 @@ pub(in crate::spec) fn read(
         let detail = "a choice by the divergence from the original tells of the original: it is made by \
                       guardian publish --reproduce alone; use entropy";
         faults.unsupported(members.at("score"), detail);
+    }
+    if members.goal != AutoGoal::Entropy && members.algorithm != Algorithm::Auto {
+        faults.range(members.at("goal"), "entropy, unless algorithm is auto: no other algorithm decides by a goal");
     }
     let mut list = members.rules.value.take().unwrap_or_default();
     if list.documents.is_empty() && no_rules_reason.is_none() && !members.rules.is_faulty {
@@ -112,11 +119,12 @@ impl DraftVersatile {
         VersatileSpec {
             rules: self.rules().iter().flat_map(|rule| submitted(rule, columns, attrs)).collect(),
             algorithm: self.members.algorithm,
-            saturate: self.members.uad.saturate,
+            uad: UadSettings { saturate: self.members.uad.saturate, coloring: self.members.uad.coloring },
             addback: self.members.uad.addback,
             try_all: self.members.gd.try_all,
             fill: self.members.gd.fill,
             score: self.members.score,
+            goal: self.members.goal,
             correlated: self.members.correlated,
             closed: self.members.ineligible_strata.closed,
             no_rules_reason: self.no_rules_reason,

@@ -35,6 +35,7 @@ const WORDS: &[&str] = &[
     "correlated",
     "uad",
     "saturate",
+    "coloring",
     "addback",
     "gd",
     "score",

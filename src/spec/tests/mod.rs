@@ -98,7 +98,7 @@ fn the_hospital_document_is_understood() {
     assert_eq!(specification.published_names, specification.names);
     let MethodSpec::Versatile(method) = &specification.method else { panic!("another method") };
     assert_eq!(method.rules, [rule(0, &[1, 5], 4, 2), rule(1, &[2, 5], 3, 2), rule(2, &[0, 4], 3, 2)]);
-    assert_eq!((method.saturate, method.no_rules_reason.as_deref()), (false, None));
+    assert_eq!((method.uad.saturate, method.no_rules_reason.as_deref()), (false, None));
     assert_eq!((specification.priority, specification.deadline, specification.reason), (0, None, None));
 }
 
@@ -108,7 +108,7 @@ fn every_member_has_its_effect() {
         "dataset": ID, "hold": false, "priority": -7, "deadline": "PT1H30M", "reason": "quarterly release",
         "unlisted": "drop", "composition": {"mode": "enforce"}, "internal": {"utility": []}, "utility": [],
         "attributes": {"gender": {"publish": true, "rename": "sex"}, "age": {"discretize": {"equal_width": 10}}},
-        "method": {"type": "versatile", "algorithm": "auto", "uad": {"saturate": true, "addback": true},
+        "method": {"type": "versatile", "algorithm": "auto", "uad": {"saturate": true, "addback": true, "coloring": "paper"},
             "gd": {"try_all": true, "fill": true},
             "correlated": "separate", "score": "entropy", "functional_dependencies": [], "assume_unknown": [],
             "rules": ["age -> race, zipcode",
@@ -122,7 +122,7 @@ fn every_member_has_its_effect() {
     assert_eq!(specification.method.rules(), [rule(0, &[0], 2, 2), rule(0, &[0], 3, 2), rule(1, &[], 3, 3)]);
     let MethodSpec::Versatile(method) = &specification.method else { panic!("{:?}", specification.method) };
     assert_eq!((method.algorithm, method.score), (Algorithm::Auto, DecompositionScore::Entropy));
-    assert!(method.saturate && method.addback && method.try_all && method.fill);
+    assert!(method.uad.saturate && method.addback && method.try_all && method.fill);
     let said = &specification.normalized["method"];
     assert_eq!(
         (&said["algorithm"], &said["uad"]["addback"], &said["gd"]["fill"]),

@@ -39,11 +39,11 @@ fn the_normal_form_is_this() {
     });
     let age = json!({"publish": true, "identifier": false, "rename": "years", "discretize": {"equal_width": 5}});
     let method = json!({
-        "type": "versatile", "algorithm": "uad", "correlated": "together", "score": "entropy",
+        "type": "versatile", "algorithm": "uad", "correlated": "together", "score": "entropy", "goal": "entropy",
         "rules": [{"quasi_identifiers": ["age"], "sensitive": ["zipcode", "race"], "guarantee": guarantee}],
         "functional_dependencies": [], "assume_unknown": [], "ineligible_strata": "refuse",
         "dependencies": {"discover": "singles_and_pairs", "tolerance": "0.01"},
-        "uad": {"saturate": false, "addback": false}, "gd": {"try_all": false, "fill": false},
+        "uad": {"saturate": false, "coloring": "free_last", "addback": false}, "gd": {"try_all": false, "fill": false},
     });
     let drop = json!({"drop": true});
     let (normalized, reuse) = normal(&document);
@@ -81,6 +81,7 @@ fn members_without_effect_on_the_release_leave_the_reuse_form() {
     assert_eq!(normal(&dropped).1, reuse);
     for (pointer, value) in [
         ("/method/uad/saturate", json!(true)),
+        ("/method/uad/coloring", json!("paper")),
         ("/method/default_guarantee/l", json!(3)),
         ("/method/rules/0", json!("-> race")),
         ("/attributes/gender/publish", json!(true)),

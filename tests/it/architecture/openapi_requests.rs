@@ -121,6 +121,7 @@ fn changes_of_jobs() -> Changes {
         "discretize",
         "excludable",
         "saturate",
+        "coloring",
         "addback",
         "surprise",
     ];

@@ -412,7 +412,7 @@ async fn every_fault_is_pointed_at() {
     );
     let job = server.job(&dataset, json!({"unlisted": "drop", "method": valid})).await.ok(200);
     let mut normal = valid.clone();
-    (normal["split"], normal["cells"]) = (json!("strict"), json!("interval"));
+    (normal["split"], normal["cells"]) = (json!("strict"), json!("by_type"));
     (normal["functional_dependencies"], normal["assume_unknown"]) = (json!([]), json!([]));
     normal["dependencies"] = json!({"discover": "singles_and_pairs", "tolerance": "0.01"});
     assert_eq!((&job["specification"]["method"], &job["method"]), (&normal, &json!("generalize")));

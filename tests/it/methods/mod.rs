@@ -5,6 +5,7 @@ mod closed_strata;
 pub(crate) mod correlated;
 pub(crate) mod decompose;
 pub(crate) mod decompose_breaches;
+mod defaults;
 pub(crate) mod dependencies;
 pub(crate) mod excluded_values;
 pub(crate) mod exposures;

@@ -203,7 +203,9 @@ fn dependency_that_moves_an_attribute_is_listed() {
     let names = ["age", "sex", "zip", "chapter", "dx", "inc"];
     let attributes: Value =
         names.map(|name| (name.to_owned(), json!({"publish": true, "identifier": false}))).into_iter().collect();
-    let method = json!({"type": "versatile", "rules": ["age -> dx", "age, sex -> dx", "zip, dx -> inc"],
+    // with the paper's colors the chapter would stand beside the age
+    let method = json!({"type": "versatile", "uad": {"coloring": "paper"},
+        "rules": ["age -> dx", "age, sex -> dx", "zip, dx -> inc"],
         "default_guarantee": {"type": "l_diversity", "l": 2}});
     let part_of_chapter = |document: &Value| {
         let (manifest, files) = publish(&original, document).unwrap();

@@ -138,7 +138,7 @@ fn asked(data: &Planted, random: &mut Random) -> Asked {
         6 | 7 => bucketize(["one", "two", "multi", "optimal"][random.below(4)]),
         8 => {
             publishes_all = false;
-            json!({"type": "generalize", "quasi_identifiers": known, "sensitive": sensitive, "guarantees": [guarantee]})
+            json!({"type": "generalize", "quasi_identifiers": known, "sensitive": sensitive, "guarantees": [guarantee], "cells": "interval"})
         }
         9 => {
             publishes_all = false;

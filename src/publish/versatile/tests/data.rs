@@ -39,11 +39,12 @@ fn spec(algorithm: Algorithm, rules: Vec<SubmittedRule>) -> VersatileSpec {
     VersatileSpec {
         rules,
         algorithm,
-        saturate: false,
+        uad: UadSettings { saturate: false, coloring: UadColoring::FreeLast },
         addback: true,
         try_all: false,
         fill: false,
         score: DecompositionScore::Entropy,
+        goal: AutoGoal::Entropy,
         correlated: CorrelatedPolicy::Together,
         closed: None,
         no_rules_reason: None,
@@ -171,7 +172,7 @@ proptest! {
             SubmittedRule { known: known.minus(joint), protects, ..submitted(at, &[], 0, *l) }
         };
         let mut spec = spec(algorithm, raw.iter().enumerate().map(rule).collect());
-        (spec.addback, spec.saturate) = (addback, saturate);
+        (spec.addback, spec.uad.saturate) = (addback, saturate);
         let design = planned(&spec, &table, &[], &[]);
         if design.feasible(table.names()).is_ok() {
             let all = design.tables.iter().fold(AttrSet::EMPTY, |all, table| all.union(table.attributes));
