@@ -62,7 +62,7 @@ pub(super) async fn serve(
     while let Some((stream, from)) = stopping.run_until_cancelled(accept(&listener)).await {
         tracing::trace!("connection accepted");
         let Some(place) = stopping.run_until_cancelled(places.take(from.ip())).await else { break };
-        // an address beyond its share is cut off without a word: an answer would need a place
+        // an address with more than its share is cut off without a word: an answer would need a place
         let Some(place) = place else { continue };
         // answers are short and must not wait
         let _ = stream.set_nodelay(true);
@@ -142,7 +142,7 @@ impl Places {
     }
 
     /// A place for a connection, as soon as one is free or can be freed; `None` if its address has its share.
-    async fn take(&self, address: IpAddr) -> Option<Place> {
+    async fn take(&self, address: IpAddr) -> Option<ConnectionPlace> {
         {
             let mut open = self.lock();
             let taken = open.by_address.entry(address).or_default();
@@ -167,7 +167,7 @@ impl Places {
             let number = self.next.fetch_add(1, Ordering::Relaxed);
             let activity = ConnectionActivity::new(self.started);
             let connection = OpenConnection { activity, evicted: CancellationToken::new() };
-            let place = Place {
+            let place = ConnectionPlace {
                 activity: connection.activity.clone(),
                 evicted: connection.evicted.clone(),
                 number,
@@ -208,7 +208,7 @@ impl Drop for AddressShare {
 }
 
 /// The place of a connection, until it is dropped.
-struct Place {
+struct ConnectionPlace {
     activity: ConnectionActivity,
     evicted: CancellationToken,
     number: u64,
@@ -216,7 +216,7 @@ struct Place {
     share: AddressShare,
 }
 
-impl Place {
+impl ConnectionPlace {
     fn activity(&self) -> ConnectionActivity {
         self.activity.clone()
     }
@@ -226,7 +226,7 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for ConnectionPlace {
     fn drop(&mut self) {
         self.share.places.lock().by_number.remove(&self.number);
     }

@@ -33,6 +33,7 @@ files! {
     "hospital.csv", "Six patients";
     "hospital.ndjson", "Six patients, one per line";
     "inferred.json", "The share is inferred";
+    "internal_report.html", "Figures of the original, as a page";
     "internal_report.json", "The internal report of the hospital release";
     "job.json", "A succeeded job";
     "job_queued.json", "A queued job";
@@ -63,7 +64,6 @@ files! {
     "rejected.json", "A rejected release";
     "releases.json", "A list of one release";
     "report.html", "What a release promises, as a page";
-    "internal_report.html", "Figures of the original, as a page";
     "report.json", "The release as sentences";
     "sequential.json", "A table after an earlier one: no group of their join has one row";
     "series.json", "The series of the hospital table";
