@@ -36,7 +36,7 @@ pub struct Config {
     #[arg(long, env = "GUARDIAN_BOOTSTRAP_KEY_FILE", value_name = "FILE")]
     pub bootstrap_key_file: Option<PathBuf>,
     /// The folder of the embedded store and of the master key
-    #[arg(long, env = "GUARDIAN_DATA", default_value = "guardian-data")]
+    #[arg(long, env = "GUARDIAN_DATA", default_value = Config::DATA)]
     pub data: PathBuf,
     /// The store and the master key
     #[command(flatten)]
@@ -96,11 +96,16 @@ pub struct Config {
     pub watch: ObservabilityOptions,
 }
 
+impl Config {
+    /// The folder of the store by default.
+    pub(crate) const DATA: &str = "guardian-data";
+}
+
 /// The options of workers without HTTP.
 #[derive(Args, Clone, Debug, Serialize)]
 pub struct WorkerOptions {
     /// The folder of the master key
-    #[arg(long, env = "GUARDIAN_DATA", default_value = "guardian-data")]
+    #[arg(long, env = "GUARDIAN_DATA", default_value = Config::DATA)]
     pub data: PathBuf,
     /// The store and the master key
     #[command(flatten)]

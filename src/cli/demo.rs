@@ -1,6 +1,7 @@
 //! `guardian demo`: runs a service and publishes two tables through the routes of its clients.
 
 use std::io::Write;
+use std::path::Path;
 
 use axum::Router;
 use axum::body::{Body, to_bytes};
@@ -11,6 +12,7 @@ use tower::ServiceExt;
 
 use super::exit::CommandOutcome;
 use super::serve;
+use super::standard_output::ended;
 use crate::config::{Auth, Config};
 use crate::telemetry;
 
@@ -56,22 +58,33 @@ pub(super) fn run(arguments: &DemoArguments) -> Result<CommandOutcome, CommandOu
     // the examples ignore a database of the environment
     let mut config = arguments.config.clone();
     config.store.database_url = None;
+    // a folder of the environment is that of a service
+    let is_named =
+        |data: &Path| data != Path::new(Config::DATA) && std::env::var_os("GUARDIAN_DATA").is_none_or(|of| of != data);
+    let temporary = match is_named(&config.data) {
+        true => None,
+        false => Some(tempfile::tempdir().map_err(|error| CommandOutcome::io(&std::env::temp_dir(), &error))?),
+    };
+    if let Some(folder) = &temporary {
+        config.data = folder.path().join("data");
+    }
     if config.auth != Auth::None {
         return Err(CommandOutcome::Usage("the demo needs no authentication: run it with --auth none".to_owned()));
     }
     config.path_prefix.clear();
     let config = &config;
-    telemetry::start(config.log_format);
+    telemetry::start_quiet(config.log_format);
     serve::runtime()?.block_on(async {
         let stop_signal = serve::stop_signal()?;
         let service = serve::start(config).await?;
         let client = Client { router: service.router(), base: format!("http://{}", service.address()) };
+        let mut releases = Vec::new();
         for example in &EXAMPLES {
-            show(&client, example).await?;
+            releases.push(show(&client, example).await?);
         }
-        say(&format!("\nSwagger UI: {}/docs", client.base))?;
+        say(&next_steps(&client.base, &releases))?;
         if !arguments.exit {
-            say("serving until Ctrl-C")?;
+            say("serving until Ctrl-C; the store of the demo is temporary unless --data names a folder")?;
             stop_signal.await;
         }
         service.shutdown().await;
@@ -79,7 +92,18 @@ pub(super) fn run(arguments: &DemoArguments) -> Result<CommandOutcome, CommandOu
     })
 }
 
-async fn show(client: &Client, example: &DemoTable) -> Result<(), CommandOutcome> {
+/// What to do next, with the addresses of the reports.
+fn next_steps(base: &str, releases: &[String]) -> String {
+    let reports: String = releases.iter().map(|path| format!("\n  {base}{path}/report?format=html")).collect();
+    format!(
+        "\nreports:{reports}\n\nnext:\n  1. open a report above, or Swagger UI: {base}/docs\n  \
+         2. write a first specification for a table of yours: guardian init TABLE.csv\n  \
+         3. publish it: guardian plan TABLE.csv TABLE.spec.json, then guardian publish TABLE.csv TABLE.spec.json --out release\n"
+    )
+}
+
+/// Publishes a table and describes its release; the path of the release.
+async fn show(client: &Client, example: &DemoTable) -> Result<String, CommandOutcome> {
     let define = Request::builder()
         .method(Method::PUT)
         .uri(format!("/v1/populations/demo-{}", example.name))
@@ -125,7 +149,7 @@ async fn show(client: &Client, example: &DemoTable) -> Result<(), CommandOutcome
             }
         }
     }
-    Ok(())
+    Ok(path)
 }
 
 /// A client that calls the routes without a connection.
@@ -165,6 +189,5 @@ fn count(value: &Value) -> usize {
 }
 
 fn say(line: &str) -> Result<(), CommandOutcome> {
-    writeln!(std::io::stdout().lock(), "{line}")
-        .map_err(|error| CommandOutcome::InputOutput(format!("standard output: {error}")))
+    ended(writeln!(std::io::stdout().lock(), "{line}"))
 }

@@ -9,6 +9,9 @@ use serde_json::{Map, Value, json};
 
 use super::exit::CommandOutcome;
 use super::progress::ProgressBarGuard;
+use super::standard_output::ended;
+use super::table_file::{TableFile, TableOptions, is_standard_input};
+use super::words::quoted;
 use super::{input, interrupt};
 use crate::config::LogFormat;
 use crate::control::Control;
@@ -23,8 +26,10 @@ use crate::telemetry;
 /// Options of the suggestion.
 #[derive(Args)]
 pub struct InitArguments {
-    /// The table: CSV, NDJSON, Parquet or Arrow IPC; plain, gzip or zstd
+    /// The table, or `-` for standard input: CSV, NDJSON, Parquet or Arrow; plain, gzip or zstd
     table: PathBuf,
+    #[command(flatten)]
+    options: TableOptions,
     /// The file of the specification; by default next to the table, with the ending `.spec.json`
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
@@ -72,6 +77,11 @@ pub(super) fn run(arguments: &InitArguments) -> Result<CommandOutcome, CommandOu
         let message = "there is no terminal to ask questions on; --yes takes the suggested answers";
         return Err(CommandOutcome::Usage(message.to_owned()));
     }
+    let table = TableFile { path: &arguments.table, format: None, options: arguments.options.parsed()? };
+    if is_standard_input(table.path) && arguments.output.is_none() {
+        let message = "a table on standard input has no name; --output names the file of the specification";
+        return Err(CommandOutcome::Usage(message.to_owned()));
+    }
     let output = arguments.output();
     if !arguments.force && output.exists() {
         let message = format!("{} exists; --force overwrites it, --output names another file", output.display());
@@ -81,7 +91,7 @@ pub(super) fn run(arguments: &InitArguments) -> Result<CommandOutcome, CommandOu
     interrupt::cancel_on_signal(&control);
     let shown = ProgressBarGuard::begin(&control);
     let limits = IngestLimits::default();
-    let read = input::profiled(&arguments.table, &limits, &control)?;
+    let read = input::profiled(&table, &limits, &control)?;
     let facts: Vec<ColumnFacts> = read.profiles.iter().map(|profile| ColumnFacts::new(profile, read.rows)).collect();
     let mut roles = read_suggestion_request(&arguments.request(), &facts)
         .map_err(|faults| CommandOutcome::Refused(Box::new(Problem::of_faults(faults))))?;
@@ -95,8 +105,7 @@ pub(super) fn run(arguments: &InitArguments) -> Result<CommandOutcome, CommandOu
         suggestion = suggest(&read, &roles, &limits, &control)?;
     }
     write(&output, &suggestion.specification, arguments.force)?;
-    describe(&suggestion, arguments, &output)
-        .map_err(|error| CommandOutcome::io(Path::new("standard output"), &error))?;
+    ended(describe(&suggestion, arguments, &output))?;
     Ok(CommandOutcome::Done)
 }
 
@@ -178,25 +187,14 @@ fn describe(suggestion: &Suggestion, arguments: &InitArguments, output: &Path) -
             writeln!(stdout, "  {column}: {question} ({})", assumed.as_str())?;
         }
     }
-    write!(
-        stdout,
-        "\nwritten to {}; to publish:\n  guardian publish --input {}",
-        output.display(),
-        quoted(&arguments.table)
-    )?;
-    write!(stdout, " --spec {} --out release", quoted(output))?;
+    let (table, specification) = (quoted(&arguments.table), quoted(output));
+    write!(stdout, "\nwritten to {}; to publish:\n", output.display())?;
+    write!(stdout, "  guardian publish {table} {specification} --out release{}", arguments.options.in_words())?;
     if let Some(subject) = &suggestion.subject {
         let column = quoted(Path::new(&subject.column));
         write!(stdout, " --subject {column} --max-rows-per-subject {}", subject.max_rows)?;
     }
     writeln!(stdout)
-}
-
-/// A word of a shell.
-fn quoted(word: &Path) -> String {
-    let word = word.display().to_string();
-    let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "/._-+=:@%".contains(letter);
-    if !word.is_empty() && word.chars().all(is_plain) { word } else { format!("'{}'", word.replace('\'', r"'\''")) }
 }
 
 #[cfg(test)]
@@ -225,11 +223,5 @@ mod tests {
             written.contains("race: is it a secret?\n  1  quasi_identifier (suggested)\n  2  sensitive\n"),
             "{written}"
         );
-    }
-
-    #[test]
-    fn words_of_a_shell_are_quoted() {
-        assert_eq!(quoted(Path::new("a/T.csv")), "a/T.csv");
-        assert_eq!(quoted(Path::new("my table's.csv")), r"'my table'\''s.csv'");
     }
 }

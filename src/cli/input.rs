@@ -1,19 +1,16 @@
 //! Reads tables and specifications from files.
 
-use std::fs::File;
-use std::io::{Cursor, Read};
 use std::path::Path;
 
 use ahash::AHashMap;
 use serde_json::Value;
 
 use super::exit::CommandOutcome;
-use crate::control::{Control, Phase};
+use super::table_file::TableFile;
+use crate::control::Control;
 use crate::engine;
 use crate::engine::{Inspection, annotate_with_unknown};
-use crate::microdata::formats::compression::{decoder, sniff};
-use crate::microdata::formats::csv::CsvOptions;
-use crate::microdata::formats::{self, IngestError, IngestLimits, InputFormat, TableReader};
+use crate::microdata::formats::IngestLimits;
 use crate::microdata::{AttributeType, Chunk, Column, ColumnBuilder, ColumnProfile, Table};
 use crate::problem::{Fault, Kind, Problem};
 use crate::publication::Unit;
@@ -33,87 +30,104 @@ pub(super) fn document(path: &Path) -> Result<Value, CommandOutcome> {
     spec::parse_json(&bytes).map_err(|problem| CommandOutcome::Refused(Box::new(problem)))
 }
 
-/// Opens a table in the declared or detected format.
-pub(super) fn opened(
-    path: &Path,
-    format: Option<InputFormat>,
-    limits: &IngestLimits,
-    control: &Control,
-) -> Result<Box<dyn TableReader>, CommandOutcome> {
-    let file = File::open(path).map_err(|error| CommandOutcome::io(path, &error))?;
-    let size = file.metadata().map(|metadata| metadata.len()).unwrap_or(0);
-    control.begin(Phase::Load, size).map_err(|_| CommandOutcome::interrupted())?;
-    let counted = ProgressReader { file, control: control.clone() };
-    let (encoding, sniffed) = sniff(counted).map_err(|error| CommandOutcome::io(path, &error))?;
-    let mut decoded = decoder(sniffed, encoding, limits).map_err(|error| CommandOutcome::io(path, &error))?;
-    let ingest = |error| unread(path, control, error);
-    let mut beginning = Vec::new();
-    decoded.by_ref().take(8).read_to_end(&mut beginning).map_err(|error| ingest(error.into()))?;
-    let format = format.unwrap_or_else(|| InputFormat::of_beginning(&beginning));
-    let whole = Cursor::new(beginning).chain(decoded);
-    formats::open(format, whole, CsvOptions::default(), limits, &std::env::temp_dir()).map_err(ingest)
+/// A table and a document that is to be read against it.
+pub(super) struct JobSource<'a> {
+    pub(super) table: TableFile<'a>,
+    pub(super) document: &'a Value,
+    pub(super) unit: &'a Unit,
+    pub(super) origin: DocumentSource,
 }
 
-/// The outcome after an unreadable table.
-fn unread(path: &Path, control: &Control, error: IngestError) -> CommandOutcome {
-    match error {
-        IngestError::Io(_) if control.check().is_err() => CommandOutcome::interrupted(),
-        IngestError::Io(error) => CommandOutcome::io(path, &error),
-        IngestError::Spool(error) => CommandOutcome::io(&std::env::temp_dir(), &error),
-        other => CommandOutcome::Refused(Box::new(other.into())),
-    }
+/// A table and its document before the document is checked.
+pub(super) struct ReadJob<'a> {
+    pub(super) context: DocumentContext<'a>,
+    pub(super) rows: u64,
+    /// The columns that the document uses, without those that exceed a limit.
+    pub(super) columns: Vec<Column>,
+    pub(super) profiles: Vec<ColumnProfile>,
+    pub(super) reading: ParsedDocument,
+    /// The reason why the rows contradict the unit of protection.
+    pub(super) persons: Option<Problem>,
 }
 
-/// Reads the columns that the document uses and checks the document against them.
-pub(super) fn job(
-    path: &Path,
-    document: &Value,
-    unit: &Unit,
-    origin: DocumentSource,
-    control: &Control,
-) -> Result<InputJob, CommandOutcome> {
+/// Reads the columns that the document uses.
+pub(super) fn read<'a>(source: JobSource<'a>, control: &Control) -> Result<ReadJob<'a>, CommandOutcome> {
     let limits = IngestLimits::default();
-    let mut reader = opened(path, None, &limits, control)?;
-    let ingest = |error| unread(path, control, error);
+    let mut reader = source.table.open(&limits, control)?;
+    let ingest = |error| source.table.unread(control, error);
     let names = reader.names().to_vec();
-    let mut persons = SubjectCounter::new(unit, &names)?;
+    let mut persons = SubjectCounter::new(source.unit, &names)?;
 
     // the used columns do not depend on the values, so only these are built
-    let unseen: Vec<ColumnFacts> = names.iter().map(|name| ColumnFacts::unseen(name)).collect();
-    let schema = DatasetSchema { columns: &unseen, keys: &[], unit };
-    let first = spec::read(document, &schema, origin);
+    let mut facts: Vec<ColumnFacts> = names.iter().map(|name| ColumnFacts::unseen(name)).collect();
+    let schema = DatasetSchema { columns: &facts, keys: &[], unit: source.unit };
+    let first = spec::read(source.document, &schema, source.origin);
     let used = first.specification.map_or_else(|| (0..names.len()).collect(), |specification| specification.used);
-    let mut columns: Vec<UsedColumn> =
+    let mut building: Vec<UsedColumn> =
         used.iter().map(|&index| UsedColumn { index, builder: Some(ColumnBuilder::new(&limits)) }).collect();
     let mut rows = 0u64;
     while let Some(chunk) = reader.next_chunk().map_err(ingest)? {
         rows += u64::from(chunk.rows);
         persons.add(&chunk);
-        columns.iter_mut().for_each(|column| column.push(&chunk));
+        building.iter_mut().for_each(|column| column.push(&chunk));
     }
     if rows == 0 {
         return Err(CommandOutcome::Refused(Box::new(Problem::new(Kind::EmptyTable, "the table has no rows"))));
     }
-
+    let persons = persons.fault;
     let kinds = reader.kinds();
-    let mut facts = unseen;
-    let mut built = Vec::new();
-    for UsedColumn { index, builder } in columns {
+    let (mut columns, mut profiles) = (Vec::new(), Vec::new());
+    for UsedColumn { index, builder } in building {
         match builder.map(|builder| builder.finish(kinds[index])) {
             None => facts[index].overflow = true,
             Some(column) => {
-                facts[index] = ColumnFacts::new(&ColumnProfile::new(&names[index], &column), rows);
-                built.push(column);
+                let profile = ColumnProfile::new(&names[index], &column);
+                facts[index] = ColumnFacts::new(&profile, rows);
+                profiles.push(profile);
+                columns.push(column);
             }
         }
     }
-    let schema = DatasetSchema { columns: &facts, keys: &[], unit };
-    let (specification, table) = checked(spec::read(document, &schema, origin), built).map_err(|faults| {
-        let read = |patched: &Value| spec::read(patched, &schema, origin).faults;
-        let problem = spec::with_remedies(Problem::of_faults(faults), document, read);
-        CommandOutcome::Refused(Box::new(problem))
-    })?;
-    Ok(InputJob { specification, table, persons: persons.fault })
+    let schema = DatasetSchema { columns: &facts, keys: &[], unit: source.unit };
+    let reading = spec::read(source.document, &schema, source.origin);
+    let JobSource { document, unit, origin, .. } = source;
+    Ok(ReadJob {
+        context: DocumentContext { document, unit, origin, facts },
+        rows,
+        columns,
+        profiles,
+        reading,
+        persons,
+    })
+}
+
+/// A document with what it is read against.
+pub(super) struct DocumentContext<'a> {
+    document: &'a Value,
+    unit: &'a Unit,
+    origin: DocumentSource,
+    facts: Vec<ColumnFacts>,
+}
+
+impl DocumentContext<'_> {
+    /// The problem of these faults, with remedies.
+    pub(super) fn problem(&self, faults: Vec<Fault>) -> Problem {
+        let schema = DatasetSchema { columns: &self.facts, keys: &[], unit: self.unit };
+        let read = |patched: &Value| spec::read(patched, &schema, self.origin).faults;
+        spec::with_remedies(Problem::of_faults(faults), self.document, read)
+    }
+
+    /// The outcome of a document with these faults.
+    pub(super) fn refusal(&self, faults: Vec<Fault>) -> CommandOutcome {
+        CommandOutcome::Refused(Box::new(self.problem(faults)))
+    }
+}
+
+/// Reads the columns that the document uses and checks the document against them.
+pub(super) fn job(source: JobSource<'_>, control: &Control) -> Result<InputJob, CommandOutcome> {
+    let ReadJob { context, columns, reading, persons, .. } = read(source, control)?;
+    let (specification, table) = checked(reading, columns).map_err(|faults| context.refusal(faults))?;
+    Ok(InputJob { specification, table, persons })
 }
 
 /// All columns of a table with their profiles.
@@ -135,9 +149,13 @@ impl ProfiledTable {
 }
 
 /// Reads and profiles all columns of a table.
-pub(super) fn profiled(path: &Path, limits: &IngestLimits, control: &Control) -> Result<ProfiledTable, CommandOutcome> {
-    let mut reader = opened(path, None, limits, control)?;
-    let ingest = |error| unread(path, control, error);
+pub(super) fn profiled(
+    table: &TableFile<'_>,
+    limits: &IngestLimits,
+    control: &Control,
+) -> Result<ProfiledTable, CommandOutcome> {
+    let mut reader = table.open(limits, control)?;
+    let ingest = |error| table.unread(control, error);
     let names = reader.names().to_vec();
     let mut columns: Vec<UsedColumn> =
         (0..names.len()).map(|index| UsedColumn { index, builder: Some(ColumnBuilder::new(limits)) }).collect();
@@ -245,19 +263,5 @@ impl<'a> SubjectCounter<'a> {
                 return;
             }
         }
-    }
-}
-
-/// Reports the read bytes as progress.
-struct ProgressReader {
-    file: File,
-    control: Control,
-}
-
-impl Read for ProgressReader {
-    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
-        let read = self.file.read(buffer)?;
-        self.control.advance(read as u64).map_err(std::io::Error::other)?;
-        Ok(read)
     }
 }

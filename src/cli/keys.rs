@@ -10,6 +10,7 @@ use uuid::Uuid;
 
 use super::exit::CommandOutcome;
 use super::serve::{not_started, runtime};
+use super::standard_output::ended;
 use crate::config::StoreOptions;
 use crate::identity::{ApiKey, DEFAULT_TENANT, Preset, Scope, Scopes, is_tenant};
 use crate::service::keys::{ApiKeyAdmin, NewKey};
@@ -171,6 +172,5 @@ async fn revoke(arguments: &Revoke) -> Result<CommandOutcome, CommandOutcome> {
 }
 
 pub(super) fn say(text: &str) -> Result<(), CommandOutcome> {
-    writeln!(std::io::stdout().lock(), "{text}")
-        .map_err(|error| CommandOutcome::InputOutput(format!("standard output: {error}")))
+    ended(writeln!(std::io::stdout().lock(), "{text}"))
 }

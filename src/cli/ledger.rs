@@ -98,6 +98,7 @@ fn end(error: LedgerError) -> CommandOutcome {
 fn say(text: &str) -> Result<CommandOutcome, CommandOutcome> {
     let mut out = std::io::stdout().lock();
     let written = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+    // a ledger that was cut is no ledger: a closed pipe is an error
     written
         .map(|()| CommandOutcome::Done)
         .map_err(|error| CommandOutcome::InputOutput(format!("standard output: {error}")))

@@ -7,6 +7,7 @@ use clap::Args;
 
 use super::exit::CommandOutcome;
 use super::serve::{not_started, runtime};
+use super::standard_output::ended;
 use crate::config::StoreOptions;
 use crate::service;
 
@@ -24,8 +25,7 @@ pub(super) fn run(arguments: &MigrateArguments) -> Result<CommandOutcome, Comman
     runtime()?.block_on(async {
         let migrated = service::migrate(&arguments.store, &arguments.data).await.map_err(not_started)?;
         let service::MigratedStore { store, id, version } = migrated;
-        writeln!(std::io::stdout().lock(), "{store}: schema version {version}, store id {id}")
-            .map_err(|error| CommandOutcome::InputOutput(format!("standard output: {error}")))?;
+        ended(writeln!(std::io::stdout().lock(), "{store}: schema version {version}, store id {id}"))?;
         Ok(CommandOutcome::Done)
     })
 }

@@ -1,24 +1,35 @@
 //! The commands of the command line, one file each.
 
 mod audit_log;
+mod completions;
 mod demo;
+mod examples;
 mod exit;
 mod folder;
 mod healthcheck;
 mod init;
 mod input;
 mod interrupt;
+mod job_files;
 mod keys;
 mod ledger;
+mod man;
 mod migrate;
+mod plan;
 mod populations;
 mod progress;
 mod publish;
+mod publish_summary;
 mod query;
+mod refusal;
+mod report;
 mod rotate;
 mod serve;
+mod standard_output;
+mod table_file;
 mod tenants;
 mod verify;
+mod words;
 mod worker;
 
 use std::io::Write;
@@ -26,11 +37,35 @@ use std::panic;
 use std::panic::AssertUnwindSafe;
 use std::process::ExitCode;
 
-use clap::Subcommand;
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::config::{Config, WorkerOptions};
 
 pub use exit::CommandOutcome;
+
+/// Publishes microdata tables under privacy rules, with verified releases and a ledger
+#[derive(Parser)]
+#[command(name = "guardian", version, about, arg_required_else_help = true)]
+pub struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+    /// Prints results and refusals as JSON, on a terminal too
+    #[arg(long, global = true)]
+    json: bool,
+}
+
+/// The command line with its examples.
+fn command() -> clap::Command {
+    examples::with_examples(Arguments::command(), "")
+}
+
+/// Runs the command of the arguments of this process.
+#[must_use]
+pub fn main() -> CommandOutcome {
+    let parsed = Arguments::from_arg_matches(&command().get_matches());
+    let Arguments { command, json } = parsed.unwrap_or_else(|error| error.exit());
+    run(command, json)
+}
 
 /// A command of the command line.
 #[derive(Subcommand)]
@@ -65,10 +100,18 @@ pub enum Command {
     Init(init::InitArguments),
     /// Publishes a table without a server: reads a table and a specification, writes a verified release
     Publish(publish::PublishArguments),
+    /// Says what a publication would do: tables, rules and why each holds, exposures; publishes nothing
+    Plan(plan::PlanArguments),
+    /// Writes the report of a release in a folder, as HTML or JSON
+    Report(report::ReportArguments),
     /// Answers COUNT queries on a release in a folder
     Query(query::QueryArguments),
     /// Verifies a release in a folder or other tables
     Verify(verify::VerifyArguments),
+    /// Prints a script that completes the command line in a shell
+    Completions(completions::CompletionArguments),
+    /// Writes a manual page of each command
+    Man(man::ManArguments),
     /// Prints the OpenAPI document
     Openapi,
     /// Prints the catalogue of problems as Markdown
@@ -77,16 +120,17 @@ pub enum Command {
     Metrics,
 }
 
-/// Runs a command and prints its error to standard error.
-#[must_use]
-pub fn run(command: Command) -> CommandOutcome {
+/// Runs a command and prints its error to standard error; with `json`, results and refusals are JSON on terminals too.
+fn run(command: Command, json: bool) -> CommandOutcome {
     // a panic message may quote data: neither the hook nor the message below repeats it
     crate::telemetry::install_panic_hook();
     let ended = panic::catch_unwind(AssertUnwindSafe(|| match command {
         Command::Init(arguments) => init::run(&arguments),
-        Command::Publish(arguments) => publish::run(&arguments),
+        Command::Publish(arguments) => publish::run(&arguments, json),
+        Command::Plan(arguments) => plan::run(&arguments, json),
+        Command::Report(arguments) => report::run(&arguments),
         Command::Query(arguments) => query::run(&arguments),
-        Command::Verify(arguments) => verify::run(&arguments),
+        Command::Verify(arguments) => verify::run(&arguments, json),
         Command::Serve(config) => serve::run(&config),
         Command::Worker(options) => worker::run(&options),
         Command::Healthcheck(arguments) => healthcheck::run(&arguments),
@@ -98,14 +142,15 @@ pub fn run(command: Command) -> CommandOutcome {
         Command::AuditLog(arguments) => audit_log::run(&arguments),
         Command::Ledger(command) => ledger::run(command),
         Command::Demo(arguments) => demo::run(&arguments),
+        Command::Completions(arguments) => completions::run(&arguments),
+        Command::Man(arguments) => man::run(&arguments),
         Command::Openapi => openapi(),
-        Command::Problems => print(&crate::problem::page()),
-        Command::Metrics => print(&crate::meter::page()),
+        Command::Problems => standard_output::print(&crate::problem::page()),
+        Command::Metrics => standard_output::print(&crate::meter::page()),
     }));
     let ended = ended
         .unwrap_or_else(|_panicked| Err(CommandOutcome::Internal("stopped unexpectedly; this is a bug".to_owned())));
     let end = ended.unwrap_or_else(|end| end);
-    let mut stderr = std::io::stderr().lock();
     // without standard error the exit code remains
     let _ = match &end {
         CommandOutcome::Done | CommandOutcome::NotVerified => Ok(()),
@@ -113,26 +158,16 @@ pub fn run(command: Command) -> CommandOutcome {
         | CommandOutcome::Usage(message)
         | CommandOutcome::InputOutput(message)
         | CommandOutcome::Internal(message) => {
-            writeln!(stderr, "guardian: {message}")
+            writeln!(std::io::stderr().lock(), "guardian: {message}")
         }
-        CommandOutcome::Refused(problem) => {
-            let instance = format!("urn:uuid:{}", uuid::Uuid::now_v7());
-            writeln!(stderr, "{:#}", problem.to_json(&instance))
-        }
+        CommandOutcome::Refused(problem) => refusal::print(problem, json),
     };
     end
 }
 
 fn openapi() -> Result<CommandOutcome, CommandOutcome> {
     let document = crate::api::openapi_document().map_err(|error| CommandOutcome::Internal(error.to_string()))?;
-    print(&document)
-}
-
-fn print(text: &str) -> Result<CommandOutcome, CommandOutcome> {
-    let written = std::io::stdout().lock().write_all(text.as_bytes());
-    written
-        .map(|()| CommandOutcome::Done)
-        .map_err(|error| CommandOutcome::InputOutput(format!("standard output: {error}")))
+    standard_output::print(&document)
 }
 
 impl From<CommandOutcome> for ExitCode {

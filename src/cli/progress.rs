@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
 
-use crate::control::Control;
+use crate::control::{Control, Phase};
 
 /// Shows a control's progress until dropped.
 pub(super) struct ProgressBarGuard {
@@ -40,15 +40,29 @@ impl Drop for ProgressBarGuard {
 
 fn show(control: &Control, ended: &AtomicBool) {
     let bar = ProgressBar::new(0);
-    if let Ok(style) = ProgressStyle::with_template("{msg:8} {wide_bar} {percent:>3}%") {
-        bar.set_style(style);
-    }
+    let style =
+        |template: &str| ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar());
+    // of standard input the size is not known
+    let (sized, spinning) = (style("{msg:28} {wide_bar} {percent:>3}%"), style("{msg:28} {bytes}"));
     while !ended.load(Ordering::Relaxed) {
         let progress = control.progress();
-        bar.set_message(progress.phase.name());
+        bar.set_style(if progress.of == 0 { spinning.clone() } else { sized.clone() });
+        bar.set_message(in_words(progress.phase));
         bar.set_length(progress.of.max(1));
         bar.set_position(progress.done);
         std::thread::sleep(Duration::from_millis(80));
     }
     bar.finish_and_clear();
+}
+
+const fn in_words(phase: Phase) -> &'static str {
+    match phase {
+        Phase::Load => "reading the table",
+        Phase::Plan => "choosing the tables",
+        Phase::Publish => "assigning rows to buckets",
+        Phase::Write => "writing the parts",
+        Phase::Verify => "verifying what was written",
+        Phase::Compose => "checking earlier releases",
+        Phase::Commit => "completing the release",
+    }
 }

@@ -1,6 +1,5 @@
 //! `guardian query`: answers COUNT queries on a release in a folder.
 
-use std::io::Write;
 use std::path::PathBuf;
 
 use clap::Args;
@@ -8,7 +7,7 @@ use serde_json::json;
 
 use super::exit::CommandOutcome;
 use super::folder::Folder;
-use super::{input, interrupt};
+use super::{input, interrupt, standard_output};
 use crate::config::LogFormat;
 use crate::control::Control;
 use crate::engine::{EngineError, QuerySet};
@@ -38,8 +37,5 @@ pub(super) fn run(arguments: &QueryArguments) -> Result<CommandOutcome, CommandO
         }
         other => other.into(),
     })?;
-    let written = writeln!(std::io::stdout().lock(), "{:#}", json!({ "answers": answers }));
-    written
-        .map(|()| CommandOutcome::Done)
-        .map_err(|error| CommandOutcome::InputOutput(format!("standard output: {error}")))
+    standard_output::print(&format!("{:#}\n", json!({ "answers": answers })))
 }

@@ -7,6 +7,7 @@ use clap::Args;
 
 use super::exit::CommandOutcome;
 use super::serve::{not_started, runtime};
+use super::standard_output::ended;
 use crate::config::{NewKeyOptions, StoreOptions};
 use crate::service;
 
@@ -32,8 +33,7 @@ pub(super) fn run(arguments: &RotateKeyArguments) -> Result<CommandOutcome, Comm
              only older backups of this store",
             rotated.datasets, rotated.jobs
         );
-        writeln!(std::io::stdout().lock(), "{said}")
-            .map_err(|error| CommandOutcome::InputOutput(format!("standard output: {error}")))?;
+        ended(writeln!(std::io::stdout().lock(), "{said}"))?;
         Ok(CommandOutcome::Done)
     })
 }

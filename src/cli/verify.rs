@@ -10,6 +10,8 @@ use clap::Args;
 use super::exit::CommandOutcome;
 use super::folder::Folder;
 use super::progress::ProgressBarGuard;
+use super::standard_output::ended;
+use super::table_file::{TableFile, TableOptions, is_standard_input};
 use super::{input, interrupt};
 use crate::config::LogFormat;
 use crate::control::Control;
@@ -22,11 +24,11 @@ use crate::telemetry;
 /// Options of the verification.
 #[derive(Args)]
 pub struct VerifyArguments {
-    /// The folder of a release, or with --rules a table: CSV, NDJSON, Parquet or Arrow IPC; plain, gzip or zstd
+    /// The folder of a release, or with --rules a table (`-` for standard input): CSV, NDJSON, Parquet or Arrow; plain, gzip or zstd
     #[arg(required_unless_present = "request", conflicts_with = "request")]
     path: Option<PathBuf>,
-    /// The original table
-    #[arg(long, conflicts_with = "request")]
+    /// The original table, or `-` for standard input
+    #[arg(long, conflicts_with = "request", value_name = "TABLE")]
     original: Option<PathBuf>,
     /// A rule of the table such as "age, zip -> disease"; may be repeated
     #[arg(long = "rules", value_name = "RULE", requires = "guarantee")]
@@ -37,25 +39,24 @@ pub struct VerifyArguments {
     /// Verifies the tables of a verification document; its files are in the same folder
     #[arg(long, conflicts_with_all = ["rules", "guarantee"])]
     request: Option<PathBuf>,
-    /// Prints JSON
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    options: TableOptions,
 }
 
-pub(super) fn run(arguments: &VerifyArguments) -> Result<CommandOutcome, CommandOutcome> {
+pub(super) fn run(arguments: &VerifyArguments, json: bool) -> Result<CommandOutcome, CommandOutcome> {
     match (&arguments.path, &arguments.request) {
-        (_, Some(request)) => anything::request(request, arguments.json),
-        (Some(path), None) if !arguments.rules.is_empty() => anything::table(path, arguments),
-        (Some(path), None) if path.is_file() => {
+        (_, Some(request)) => anything::request(request, json),
+        (Some(path), None) if !arguments.rules.is_empty() => anything::table(path, arguments, json),
+        (Some(path), None) if path.is_file() || is_standard_input(path) => {
             let detail = "to verify a table, give its rules: --rules \"age, zip -> disease\" --guarantee JSON";
             Err(CommandOutcome::Usage(format!("{}: {detail}", path.display())))
         }
-        (Some(directory), None) => release(directory, arguments),
+        (Some(directory), None) => release(directory, arguments, json),
         (None, None) => Err(CommandOutcome::Usage("nothing to verify".to_owned())),
     }
 }
 
-fn release(directory: &Path, arguments: &VerifyArguments) -> Result<CommandOutcome, CommandOutcome> {
+fn release(directory: &Path, arguments: &VerifyArguments, json: bool) -> Result<CommandOutcome, CommandOutcome> {
     telemetry::start(LogFormat::Text);
     let control = Control::default();
     interrupt::cancel_on_signal(&control);
@@ -67,7 +68,9 @@ fn release(directory: &Path, arguments: &VerifyArguments) -> Result<CommandOutco
         None => None,
         Some(path) => {
             let document = input::document(&directory.join("specification.json"))?;
-            Some(input::job(path, &document, &manifest.unit, DocumentSource::Reproduction, &control)?)
+            let table = TableFile { path, format: None, options: arguments.options.parsed()? };
+            let (document, unit, origin) = (&document, &manifest.unit, DocumentSource::Reproduction);
+            Some(input::job(input::JobSource { table, document, unit, origin }, &control)?)
         }
     };
     let listed: Vec<String> = manifest.attributes().into_iter().map(|(name, _)| name).collect();
@@ -98,7 +101,7 @@ fn release(directory: &Path, arguments: &VerifyArguments) -> Result<CommandOutco
             detail: job.persons.map(|problem| problem.detail),
         });
     }
-    say(&summary, arguments.json).map_err(|error| CommandOutcome::InputOutput(format!("standard output: {error}")))?;
+    ended(say(&summary, json))?;
     Ok(if summary.verified { CommandOutcome::Done } else { CommandOutcome::NotVerified })
 }
 

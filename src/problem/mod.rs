@@ -366,9 +366,10 @@ impl Fault {
 #[must_use]
 pub fn faults_of(problem: &Value) -> Option<Vec<Fault>> {
     let fault = |written: &Value| {
-        let FaultDocument { pointer, r#type, detail, members, .. } = FaultDocument::deserialize(written).ok()?;
+        let FaultDocument { pointer, r#type, detail, remedies, members } = FaultDocument::deserialize(written).ok()?;
         let kind = Kind::ALL.iter().copied().find(|kind| kind.uri() == r#type)?;
-        Some(Fault { members, ..Fault::new(pointer, kind, detail) })
+        let remedies = remedies.unwrap_or_default();
+        Some(Fault { members, remedies, ..Fault::new(pointer, kind, detail) })
     };
     problem["errors"].as_array()?.iter().map(fault).collect()
 }

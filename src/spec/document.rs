@@ -50,7 +50,7 @@ pub fn read(document: &Value, schema: &DatasetSchema<'_>, origin: DocumentSource
             DraftDocument { columns: &columns, schema, general, attributes: &attributes, method, tables: drafts };
         let resolved = resolve(document, &mut faults);
         // faulty proposed tables are not replaced by others
-        resolved.filter(|_| !tables.is_faulty || origin != DocumentSource::Plan)
+        resolved.filter(|_| !tables.is_faulty || !origin.is_plan())
     });
     ParsedDocument { specification, faults: faults.into_sorted() }
 }

@@ -25,8 +25,16 @@ pub struct Telemetry(Option<SdkTracerProvider>);
 
 /// Starts logging; a second call has no effect.
 pub fn start(format: LogFormat) {
-    start_all(format, None);
+    start_all(format, None, INFO);
 }
+
+/// As [`start`], with warnings and errors alone unless the environment asks for more.
+pub fn start_quiet(format: LogFormat) {
+    start_all(format, None, "warn");
+}
+
+/// What is logged by default.
+const INFO: &str = "info,sqlx=warn";
 
 /// Starts logging and tracing. Call and drop it outside of async runtimes, because the exporter blocks its own thread.
 ///
@@ -34,12 +42,12 @@ pub fn start(format: LogFormat) {
 /// A message for the operator.
 pub fn start_with_traces(format: LogFormat, collector: Option<&str>) -> Result<Telemetry, String> {
     let provider = collector.map(traces::provider).transpose()?;
-    start_all(format, provider.as_ref());
+    start_all(format, provider.as_ref(), INFO);
     Ok(Telemetry(provider))
 }
 
-fn start_all(format: LogFormat, provider: Option<&SdkTracerProvider>) {
-    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("info,sqlx=warn"));
+fn start_all(format: LogFormat, provider: Option<&SdkTracerProvider>, level: &str) {
+    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(level));
     let log = tracing_subscriber::fmt::layer().with_writer(std::io::stderr);
     let log = match format {
         LogFormat::Text => log.boxed(),

@@ -86,7 +86,8 @@ struct UploadForm {
 
 /// Uploads a table
 ///
-/// Formats: CSV (RFC 4180) with a header, NDJSON with one flat object per line, Parquet, or an Arrow IPC stream; plain, gzip or zstd.
+/// Formats: CSV (RFC 4180) with a header, NDJSON with one flat object per line, Parquet, an Arrow IPC stream, or an Arrow file (Feather,
+/// version 2); plain, gzip or zstd. Record batches may be compressed (LZ4, ZSTD).
 /// The table is the body, or the part `file` of a form. In CSV, an unquoted empty field is a missing value and a quoted one the empty
 /// string. Text is UTF-8. Floats become their shortest exact decimals.
 ///
@@ -103,6 +104,7 @@ struct UploadForm {
         (String = "application/x-ndjson"),
         (Vec<u8> = "application/vnd.apache.parquet"),
         (Vec<u8> = "application/vnd.apache.arrow.stream"),
+        (Vec<u8> = "application/vnd.apache.arrow.file"),
         (UploadForm = "multipart/form-data"))),
     responses(
         (status = 201, body = Dataset, headers(("Location" = String)))))]
@@ -368,15 +370,14 @@ async fn from_form(
 }
 
 fn unsupported() -> Problem {
-    let types = InputFormat::ALL.map(InputFormat::media_type).join(", ");
+    let types = InputFormat::accepted_media_types().join(", ");
     let detail = format!("send {types}, with the file as the body or as the part `file` of multipart/form-data");
     Problem::new(Kind::UnsupportedMediaType, detail)
 }
 
 /// Rejects CSV options for other formats.
 fn csv_alone(request: &UploadRequest, format: InputFormat) -> Result<(), Problem> {
-    let has_csv_options = request.options.delimiter.is_some() || request.options.null.is_some();
-    if has_csv_options && format != InputFormat::Csv {
+    if request.options.are_of_csv() && format != InputFormat::Csv {
         return Err(misplaced());
     }
     Ok(())
@@ -396,8 +397,6 @@ fn requested(query: UploadQuery) -> Result<UploadRequest, Problem> {
     if query.same_people.is_some() || query.reason.is_some() {
         faults.push("same_people is no parameter any more: state it with PUT /v1/populations".to_owned());
     }
-    let delimiter = query.delimiter.as_deref().map(delimiter).transpose();
-    let delimiter = delimiter.unwrap_or_else(|fault| note(&mut faults, fault));
     let record_key: Option<Vec<String>> =
         query.record_key.map(|list| list.split(',').map(|name| name.trim().to_owned()).collect());
     if record_key.iter().flatten().any(String::is_empty) {
@@ -406,16 +405,17 @@ fn requested(query: UploadQuery) -> Result<UploadRequest, Problem> {
     if record_key.as_ref().is_some_and(|names| has_duplicates(names.iter())) {
         faults.push("record_key must name each column once".to_owned());
     }
-    let types = query.types.as_deref().map(types).transpose().unwrap_or_else(|fault| note(&mut faults, fault));
-    if types.as_ref().is_some_and(|types| has_duplicates(types.iter().map(|(name, _)| name))) {
-        faults.push("types must give each column one type".to_owned());
-    }
+    let (delimiter, types) = (query.delimiter.as_deref(), query.types.as_deref());
+    let options = CsvOptions::from_texts(delimiter, query.null, types);
+    let options = options.unwrap_or_else(|wrong| {
+        faults.extend(wrong.into_iter().map(str::to_owned));
+        CsvOptions::default()
+    });
     if !faults.is_empty() {
         return Err(Problem::new(Kind::MalformedRequest, faults.join("; ")));
     }
     let UploadQuery { name, series, population, person, max_rows_per_person, .. } = query;
-    let UploadQuery { subject, max_rows_per_subject, null, .. } = query;
-    let options = CsvOptions { delimiter, null, types: types.unwrap_or_default() };
+    let UploadQuery { subject, max_rows_per_subject, .. } = query;
     Ok(UploadRequest {
         name,
         population,
@@ -453,36 +453,7 @@ fn note_sizes(query: &UploadQuery, faults: &mut Vec<String>) {
     }
 }
 
-/// Notes a fault of a parameter that has no value then.
-fn note<T>(faults: &mut Vec<String>, fault: &str) -> Option<T> {
-    faults.push(fault.to_owned());
-    None
-}
-
 fn has_duplicates<'a>(mut names: impl Iterator<Item = &'a String>) -> bool {
     let mut known = HashSet::new();
     names.any(|name| !known.insert(name))
-}
-
-fn delimiter(text: &str) -> Result<u8, &'static str> {
-    match text.as_bytes() {
-        b"tab" | b"\\t" => Ok(b'\t'),
-        &[byte] if byte.is_ascii() && !matches!(byte, b'"' | b'\r' | b'\n') => Ok(byte),
-        _ => Err("delimiter must be one ASCII character other than a quote or a line end, or `tab`"),
-    }
-}
-
-/// Parses types of columns such as `age:integer,zip:text`.
-fn types(list: &str) -> Result<Vec<(String, AttributeType)>, &'static str> {
-    let one = |item: &str| {
-        let (name, kind) = item.rsplit_once(':').ok_or("types must have the form age:integer,zip:text")?;
-        let kind = match kind.trim() {
-            "integer" => AttributeType::Integer,
-            "decimal" => AttributeType::Decimal,
-            "text" => AttributeType::Text,
-            _ => return Err("a type must be integer, decimal or text"),
-        };
-        Ok((name.trim().to_owned(), kind))
-    };
-    list.split(',').map(one).collect()
 }

@@ -1,7 +1,6 @@
 //! Verifies external tables under rules.
 
 use std::fmt::Write as _;
-use std::io::Write as _;
 use std::path::{Component, Path, PathBuf};
 
 use serde_json::{Value, json};
@@ -9,13 +8,15 @@ use serde_json::{Value, json};
 use super::super::progress::ProgressBarGuard;
 use super::VerifyArguments;
 use crate::cli::exit::CommandOutcome;
-use crate::cli::{input, interrupt};
+use crate::cli::table_file::TableFile;
+use crate::cli::{input, interrupt, standard_output};
 use crate::config::LogFormat;
 use crate::control::Control;
 use crate::engine::{
     self, BrokenClass, PublishedValue, TableMeasures, Verification, VerificationMaterial, VerifiedRule,
 };
 use crate::microdata::formats::IngestLimits;
+use crate::microdata::formats::csv::CsvOptions;
 use crate::problem::{Kind, Problem};
 use crate::spec::{self, VerificationSubject};
 use crate::telemetry;
@@ -24,7 +25,8 @@ use crate::telemetry;
 pub(super) fn request(path: &Path, json: bool) -> Result<CommandOutcome, CommandOutcome> {
     let document = input::document(path)?;
     let folder = path.parent().map(Path::to_owned).unwrap_or_default();
-    verify(&document, json, |file| {
+    let options = FileOptions { options: CsvOptions::default(), json };
+    verify(&document, &options, |file| {
         let plain = matches!(Path::new(file).components().collect::<Vec<_>>()[..], [Component::Normal(_)]);
         plain.then(|| folder.join(file)).ok_or_else(|| {
             let detail = "a file of the request must be the name of a file in its folder";
@@ -34,7 +36,7 @@ pub(super) fn request(path: &Path, json: bool) -> Result<CommandOutcome, Command
 }
 
 /// Verifies a table under the rules of the command line.
-pub(super) fn table(path: &Path, arguments: &VerifyArguments) -> Result<CommandOutcome, CommandOutcome> {
+pub(super) fn table(path: &Path, arguments: &VerifyArguments, json: bool) -> Result<CommandOutcome, CommandOutcome> {
     let guarantee = arguments.guarantee.as_deref().unwrap_or_default();
     let guarantee = spec::parse_json(guarantee.as_bytes()).map_err(|problem| {
         CommandOutcome::Usage(format!(
@@ -49,15 +51,22 @@ pub(super) fn table(path: &Path, arguments: &VerifyArguments) -> Result<CommandO
         "default_guarantee": guarantee,
         "original": original.map(|_| json!({ "file": "original" })),
     });
-    verify(&document, arguments.json, |file| match original {
+    let options = FileOptions { options: arguments.options.parsed()?, json };
+    verify(&document, &options, |file| match original {
         Some(original) if file == "original" => Ok(original.clone()),
         _ => Ok(path.to_owned()),
     })
 }
 
+/// How files are read and what is printed.
+struct FileOptions {
+    options: CsvOptions,
+    json: bool,
+}
+
 fn verify(
     document: &Value,
-    json: bool,
+    FileOptions { options, json }: &FileOptions,
     place: impl Fn(&str) -> Result<PathBuf, CommandOutcome>,
 ) -> Result<CommandOutcome, CommandOutcome> {
     telemetry::start(LogFormat::Text);
@@ -74,7 +83,8 @@ fn verify(
     let mut files = Vec::new();
     for file in subject.files() {
         let path = place(&file.file)?;
-        let mut reader = input::opened(&path, file.format, &limits, &control)?;
+        let table = TableFile { path: &path, format: file.format, options: options.clone() };
+        let mut reader = table.open(&limits, &control)?;
         let read = engine::read_file(reader.as_mut(), &limits, &mut |_| Ok(()));
         files.push(read.map_err(|problem| {
             let detail = format!("{}: {}", path.display(), problem.detail);
@@ -88,13 +98,12 @@ fn verify(
     let asked = spec::read_verification_rules(document, material.names()).map_err(refused)?;
     let found = engine::verify_tables(&material, &asked, &control)?;
     drop(shown);
-    let text = if json {
+    let text = if *json {
         serde_json::to_string_pretty(&found).map_err(|error| CommandOutcome::Internal(error.to_string()))? + "\n"
     } else {
         in_words(&found)
     };
-    let written = std::io::stdout().lock().write_all(text.as_bytes());
-    written.map_err(|error| CommandOutcome::InputOutput(format!("standard output: {error}")))?;
+    standard_output::print(&text)?;
     Ok(if found.verified { CommandOutcome::Done } else { CommandOutcome::NotVerified })
 }
 

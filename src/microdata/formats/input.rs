@@ -3,6 +3,9 @@
 use super::error::IngestError;
 use crate::microdata::{AttributeType, Chunk};
 
+/// The media type of Arrow files.
+const ARROW_FILE: &str = "application/vnd.apache.arrow.file";
+
 /// What a table is read from.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum InputFormat {
@@ -13,7 +16,7 @@ pub enum InputFormat {
     Ndjson,
     /// Apache Parquet.
     Parquet,
-    /// An Arrow IPC stream; files in the IPC file format are read too.
+    /// An Arrow IPC stream, or an Arrow file (Feather, version 2), which is such a stream with a footer.
     Arrow,
 }
 
@@ -32,10 +35,17 @@ impl InputFormat {
         }
     }
 
+    /// The media types that are accepted: those of the formats, and that of Arrow files.
+    #[must_use]
+    pub fn accepted_media_types() -> Vec<&'static str> {
+        Self::ALL.into_iter().map(Self::media_type).chain([ARROW_FILE]).collect()
+    }
+
     /// The format of a media type, which has no parameters.
     #[must_use]
     pub fn of_media_type(essence: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|format| format.media_type().eq_ignore_ascii_case(essence))
+        let named = Self::ALL.into_iter().find(|format| format.media_type().eq_ignore_ascii_case(essence));
+        named.or_else(|| ARROW_FILE.eq_ignore_ascii_case(essence).then_some(Self::Arrow))
     }
 
     /// The format that the ending of a file name names.
@@ -45,7 +55,7 @@ impl InputFormat {
             "csv" | "tsv" => Some(Self::Csv),
             "ndjson" | "jsonl" => Some(Self::Ndjson),
             "parquet" => Some(Self::Parquet),
-            "arrow" | "arrows" => Some(Self::Arrow),
+            "arrow" | "arrows" | "feather" => Some(Self::Arrow),
             _ => None,
         }
     }
@@ -91,6 +101,8 @@ mod tests {
         assert_eq!(InputFormat::of_media_type("application/json"), None);
         assert_eq!(InputFormat::of_file_name("a.b.PARQUET"), Some(InputFormat::Parquet));
         assert_eq!(InputFormat::of_file_name("csv"), None);
+        assert_eq!(InputFormat::of_file_name("t.feather"), Some(InputFormat::Arrow));
+        assert_eq!(InputFormat::of_media_type(ARROW_FILE), Some(InputFormat::Arrow));
         for (bytes, format) in [
             (&b"PAR1...."[..], InputFormat::Parquet),
             (b"ARROW1\0\0", InputFormat::Arrow),

@@ -113,7 +113,7 @@ impl Member for TaxonomyChoice {
     fn read(value: &Value, context: &mut MemberContext<'_, '_>) -> Option<Self> {
         let Value::String(text) = value else { return Arc::<Taxonomy>::read(value, context).map(Self::Tree) };
         match context.columns.origin {
-            DocumentSource::CommandLine | DocumentSource::Reproduction => {
+            origin if origin.is_local() => {
                 let detail = "stored taxonomies are those of a service; state the tree itself";
                 context.faults.unsupported(context.pointer.as_str(), detail);
                 None

@@ -6,7 +6,6 @@ use serde_json::{Value, json};
 
 use super::attributes::DatasetColumns;
 use super::document::{Array, Document, Member, MemberContext, Names, SchemaMap, document};
-use super::schema::DocumentSource;
 use crate::problem::{Fault, Kind};
 
 /// The most tables of a schema.
@@ -70,7 +69,7 @@ impl Member for ProposedTables {
     }
 
     fn read(value: &Value, context: &mut MemberContext<'_, '_>) -> Option<Self> {
-        if context.columns.origin != DocumentSource::Plan {
+        if !context.columns.origin.is_plan() {
             let detail = "a proposed schema is judged by a plan, and nothing else; leave it out";
             context.faults.unsupported(context.pointer.as_str(), detail);
             return None;

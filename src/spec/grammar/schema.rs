@@ -13,8 +13,22 @@ pub enum DocumentSource {
     CommandLine,
     /// As the command line, for a release whose key the caller chooses.
     Reproduction,
+    /// A dry run of the command line: as the command line, and tables may be proposed.
+    LocalPlan,
     /// A policy: its tables are not known yet.
     Policy,
+}
+
+impl DocumentSource {
+    /// Whether the document is for a local table, without a service.
+    pub(in crate::spec) const fn is_local(self) -> bool {
+        matches!(self, Self::CommandLine | Self::Reproduction | Self::LocalPlan)
+    }
+
+    /// Whether the document is for a dry run.
+    pub(in crate::spec) const fn is_plan(self) -> bool {
+        matches!(self, Self::Plan | Self::LocalPlan)
+    }
 }
 
 /// The facts of a dataset that a document is checked against.

@@ -4,6 +4,8 @@ pub(crate) mod command_line;
 pub(crate) mod durability;
 pub(crate) mod fault_injection;
 pub(crate) mod first_specification;
+pub(crate) mod local_tables;
 pub(crate) mod metrics;
+pub(crate) mod screens;
 pub(crate) mod telemetry;
 pub(crate) mod torture;

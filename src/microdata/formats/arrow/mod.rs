@@ -1,6 +1,7 @@
-//! Arrow IPC streams in and out.
+//! Arrow IPC streams in and out, and Arrow files in.
 
 mod reader;
+mod sizes;
 mod writer;
 
 pub use reader::ArrowReader;

@@ -2,7 +2,7 @@
 //!
 //! Messages are framed here, so that no length is believed before the bytes are there and none may exceed a bound; what is in
 //! them is decoded by `arrow-ipc`, which validates it. A file in the IPC file format is such a stream behind a magic number,
-//! and is read as one. Compressed bodies are refused.
+//! and is read as one. Compressed buffers state their sizes, which are held to the limits before anything is decompressed.
 
 use std::collections::VecDeque;
 use std::io::Read;
@@ -15,6 +15,7 @@ use arrow_schema::SchemaRef;
 use super::super::arrays::{BatchSource, Batches, damaged, guarded};
 use super::super::error::IngestError;
 use super::super::input::TableReader;
+use super::sizes::MessageSizes;
 use crate::microdata::limits::IngestLimits;
 use crate::microdata::{AttributeType, Chunk};
 
@@ -38,6 +39,7 @@ impl<R: Read + Send> ArrowReader<R> {
         let mut messages = Messages {
             reader,
             max_body: limits.max_batch_bytes,
+            sizes: MessageSizes::new(limits),
             decoder: StreamDecoder::new(),
             batches: VecDeque::new(),
             begun: false,
@@ -65,6 +67,7 @@ impl<R: Read + Send> TableReader for ArrowReader<R> {
 struct Messages<R> {
     reader: R,
     max_body: u64,
+    sizes: MessageSizes,
     decoder: StreamDecoder,
     batches: VecDeque<RecordBatch>,
     begun: bool,
@@ -120,9 +123,10 @@ impl<R: Read> Messages<R> {
             return self.end(if continued { &END } else { &END[4..] });
         }
         let description = self.bounded("bytes of the description of a record batch", length, MAX_DESCRIPTION)?;
-        let body = arrow_ipc::root_as_message(&description).map_err(|_| damaged())?.bodyLength();
-        let body = u64::try_from(body).map_err(|_| damaged())?;
+        let message = arrow_ipc::root_as_message(&description).map_err(|_| damaged())?;
+        let body = u64::try_from(message.bodyLength()).map_err(|_| damaged())?;
         let body = self.bounded("bytes of a record batch", body, self.max_body)?;
+        self.sizes.add(&message, &body)?;
         let mut prefix = if continued { CONTINUATION.to_vec() } else { Vec::new() };
         prefix.extend_from_slice(&length.to_le_bytes()[..4]);
         self.decode(prefix)?;

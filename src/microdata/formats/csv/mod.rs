@@ -3,12 +3,14 @@
 mod detect;
 mod error;
 mod marks;
+mod options;
 mod reader;
 mod scanner;
 mod write;
 
 pub use detect::detect_delimiter;
 pub use error::{CsvFault, RecordError};
-pub use reader::{CsvOptions, CsvReader, read_table};
+pub use options::CsvOptions;
+pub use reader::{CsvReader, read_table};
 pub use scanner::{Record, Scanner};
 pub use write::{CellTexts, RowWriter, header, null_marker};

@@ -11,6 +11,7 @@ use super::super::error::IngestError;
 use super::super::input::TableReader;
 use super::detect::detect_delimiter;
 use super::error::RecordError;
+use super::options::CsvOptions;
 use super::scanner::{Record, Scanner};
 use crate::microdata::interner::VALUE_OVERHEAD;
 use crate::microdata::limits::IngestLimits;
@@ -19,17 +20,6 @@ use crate::microdata::{AttributeType, CHUNK_ROWS, Chunk, ChunkColumn, Interner, 
 
 /// Number of bytes in which the delimiter is detected.
 const DETECTION_BYTES: u64 = 64 << 10;
-
-/// How a CSV file is to be understood.
-#[derive(Clone, Debug, Default)]
-pub struct CsvOptions {
-    /// Any ASCII byte but a quote and the line ends; detected by [`detect_delimiter`] when not given.
-    pub delimiter: Option<u8>,
-    /// Another text that, unquoted, stands for a missing value.
-    pub null: Option<String>,
-    /// Types of columns by name; all others are inferred from their values.
-    pub types: Vec<(String, AttributeType)>,
-}
 
 /// Gives the records of a CSV file as [`Chunk`]s.
 pub struct CsvReader<R> {
