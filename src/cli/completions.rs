@@ -3,8 +3,9 @@
 use clap::Args;
 use clap_complete::Shell;
 
+use super::arguments::command;
 use super::exit::CommandOutcome;
-use super::{command, standard_output};
+use super::standard_output;
 
 /// The shell.
 #[derive(Args)]

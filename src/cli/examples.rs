@@ -3,7 +3,7 @@
 use clap::Command;
 
 /// Commands by their names, with lines that run them.
-const EXAMPLES: [(&str, &str); 26] = [
+const EXAMPLES: [(&str, &str); 27] = [
     ("serve", "guardian serve --data guardian-data --listen 127.0.0.1:8080"),
     ("worker", "guardian worker --store postgres://guardian@localhost/guardian --workers 2"),
     ("healthcheck", "guardian healthcheck"),
@@ -40,6 +40,7 @@ const EXAMPLES: [(&str, &str); 26] = [
     ),
     ("openapi", "guardian openapi > openapi.json"),
     ("problems", "guardian problems > problems.md"),
+    ("metrics", "guardian metrics > metrics.md"),
     ("completions", "guardian completions bash > ~/.local/share/bash-completion/completions/guardian"),
     ("man", "guardian man ~/.local/share/man/man1"),
 ];
@@ -65,7 +66,7 @@ mod tests {
     use clap::CommandFactory;
 
     use super::*;
-    use crate::cli::Arguments;
+    use crate::cli::arguments::Arguments;
 
     /// The words of a line; quotes of a shell hold a word together.
     fn words(line: &str) -> Vec<String> {

@@ -1,3 +1,5 @@
+use std::process::ExitCode;
+
 use crate::engine::EngineError;
 use crate::problem::Problem;
 
@@ -40,5 +42,18 @@ impl CommandOutcome {
 
     pub(super) fn io(path: &std::path::Path, error: &std::io::Error) -> Self {
         Self::InputOutput(format!("{}: {error}", path.display()))
+    }
+}
+
+impl From<CommandOutcome> for ExitCode {
+    fn from(end: CommandOutcome) -> Self {
+        Self::from(match end {
+            CommandOutcome::Done => 0,
+            CommandOutcome::NotVerified | CommandOutcome::NotReady(_) => 1,
+            CommandOutcome::Usage(_) => 2,
+            CommandOutcome::Refused(_) => 3,
+            CommandOutcome::InputOutput(_) => 4,
+            CommandOutcome::Internal(_) => 5,
+        })
     }
 }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::command;
+use super::arguments::command;
 use super::exit::CommandOutcome;
 
 /// Where the pages go.

@@ -23,14 +23,15 @@ pub struct ReportArguments {
 pub(super) fn run(arguments: &ReportArguments) -> Result<CommandOutcome, CommandOutcome> {
     let manifest = Folder::new(&arguments.directory).manifest().map_err(CommandOutcome::InputOutput)?;
     let report = public_report(&manifest);
+    let page = || report_page(&report, &manifest).map_err(|error| CommandOutcome::Internal(error.to_string()));
     match &arguments.html {
         None => {
             let json = serde_json::to_string_pretty(&report);
             standard_output::print(&(json.map_err(|error| CommandOutcome::Internal(error.to_string()))? + "\n"))
         }
-        Some(path) if is_standard_input(path) => standard_output::print(&report_page(&report, &manifest)),
+        Some(path) if is_standard_input(path) => standard_output::print(&page()?),
         Some(path) => {
-            let written = std::fs::write(path, report_page(&report, &manifest));
+            let written = std::fs::write(path, page()?);
             written.map(|()| CommandOutcome::Done).map_err(|error| CommandOutcome::io(path, &error))
         }
     }

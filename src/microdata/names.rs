@@ -1,4 +1,4 @@
-//! Names that readers can tell apart: what is not shown is in none, and no two differ only in their encoding.
+//! Names that readers can distinguish: what is not shown is in none, and no two differ only in their encoding.
 
 use std::collections::HashMap;
 

@@ -79,6 +79,7 @@ const HTML: &str = "text/html";
 const NDJSON: &str = "application/x-ndjson";
 const PARQUET: &str = "application/vnd.apache.parquet";
 const ARROW: &str = "application/vnd.apache.arrow.stream";
+const ARROW_FILE: &str = "application/vnd.apache.arrow.file";
 const JOB_EXAMPLES: &[Example] = &[
     (JSON, "versatile.json"),
     (JSON, "anatomy.json"),
@@ -114,6 +115,7 @@ route_table! {
             (NDJSON, "hospital.ndjson"),
             (PARQUET, "parquet.txt"),
             (ARROW, "arrow.txt"),
+            (ARROW_FILE, "arrow.txt"),
             ("multipart/form-data", "form.json"),
         ],
         answers: &[("201", "The dataset.", &[(JSON, "dataset.json")])],

@@ -28,7 +28,7 @@ use crate::meter;
 use crate::meter::UploadOutcome;
 use crate::microdata::formats::csv::CsvOptions;
 use crate::microdata::formats::{Encoding, IngestError, InputFormat};
-use crate::microdata::{AttributeType, is_shown};
+use crate::microdata::is_shown;
 use crate::ports::{DatasetRecord, IdempotencyRecord};
 use crate::problem::{Kind, Problem};
 

@@ -211,8 +211,8 @@ fn damaged_arrow_files_end_in_a_refusal() {
         }
         // a buffer that states another size than it has, up to the largest
         let stream = compressed_stream(&long_batch(), compression);
-        let stated = (LONG_ROWS as i64 * 8).to_le_bytes();
-        let at = stream.windows(8).position(|window| window == stated).unwrap();
+        let declared = (LONG_ROWS as i64 * 8).to_le_bytes();
+        let at = stream.windows(8).position(|window| window == declared).unwrap();
         for size in [1_i64, 1 << 34, i64::MAX, i64::MIN, -2] {
             let mut forged = stream.clone();
             forged[at..at + 8].copy_from_slice(&size.to_le_bytes());

@@ -56,7 +56,8 @@ fn refusals_are_text_on_a_terminal_and_json_elsewhere() {
     let plain: Vec<&str> = publish.split(' ').collect();
     let elsewhere = folder.run(&plain);
     let problem: Value = serde_json::from_slice(&elsewhere.stderr).unwrap();
-    let fault = &problem["errors"][0];
+    let faults = problem["errors"].as_array().unwrap();
+    let fault = faults.iter().find(|fault| fault["pointer"] == "/method/rules/0").unwrap();
     let remedy = &fault["remedies"][0];
     assert!(remedy["title"].is_string(), "{problem:#}");
 
@@ -104,7 +105,7 @@ async fn local_plans_equal_those_of_a_service() {
     let mut proposed = json!({"method": hospital_method()});
     proposed["schema"] = json!([{"attributes": ["hospital", "gender", "zipcode"], "sensitive": ["zipcode"]},
         {"attributes": ["age", "icd9"]}]);
-    for specification in [json!({"method": hospital_method()}), strict, proposed] {
+    for specification in [json!({"method": hospital_method()}), strict, proposed, misspelled()] {
         let folder = Folder::new(HOSPITAL, &specification);
         let output = folder.run(&["plan", "T.csv", "S.json"]);
         assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
@@ -120,8 +121,6 @@ async fn local_plans_equal_those_of_a_service() {
         };
         assert_eq!(faults(&local), faults(&served));
     }
-    let output = Folder::new(HOSPITAL, &misspelled()).run(&["plan", "T.csv", "S.json"]);
-    assert_eq!(output.status.code(), Some(3), "what cannot be planned is refused");
     server.stop().await;
 }
 

@@ -8,7 +8,7 @@ use super::super::arrays::damaged;
 use super::super::error::IngestError;
 use crate::microdata::limits::IngestLimits;
 
-/// Holds messages to limits by the sizes that they state; the decoder allocates what is stated and refuses what differs.
+/// Holds messages to limits by the sizes that they declare; the decoder allocates what is declared and refuses what differs.
 pub(super) struct MessageSizes {
     max_batch: u64,
     max_decompressed: u64,
@@ -55,9 +55,9 @@ fn decompressed_bytes(batch: &RecordBatch<'_>, body: &[u8]) -> Result<u64, Inges
     let mut sum = 0_u64;
     for buffer in batch.buffers().iter().flatten().filter(|buffer| buffer.length() != 0) {
         let from = usize::try_from(buffer.offset()).map_err(|_| damaged())?;
-        let stated = body.get(from..).and_then(<[u8]>::first_chunk).ok_or_else(damaged)?;
+        let declared = body.get(from..).and_then(<[u8]>::first_chunk).ok_or_else(damaged)?;
         // -1 marks a buffer that is not compressed; the decoder refuses other negative sizes
-        sum = sum.saturating_add(u64::try_from(i64::from_le_bytes(*stated)).unwrap_or(0));
+        sum = sum.saturating_add(u64::try_from(i64::from_le_bytes(*declared)).unwrap_or(0));
     }
     Ok(sum)
 }
