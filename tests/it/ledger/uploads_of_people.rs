@@ -204,7 +204,7 @@ async fn what_an_upload_says_wrongly_is_refused() {
         ("person=none".to_owned(), 400, "malformed-request", "needs a population"),
         ("max_rows_per_person=2".to_owned(), 400, "malformed-request", "needs a population"),
         ("population=clinc".to_owned(), 422, "unknown-population", "\"clinic\""),
-        ("population=%E2%80%8B".to_owned(), 422, "unknown-population", "nearest"),
+        ("population=%E2%80%8B".to_owned(), 400, "malformed-request", "not shown"),
         ("population=clinic&series=visits".to_owned(), 400, "malformed-request", "former name"),
         (
             "population=clinic&person=id&subject=id&max_rows_per_subject=1".to_owned(),

@@ -139,7 +139,8 @@ async fn classes_have_enough_persons() {
     let server = Server::start().await;
     let dataset = uploaded(&server).await;
     let document = json!({"attributes": {"patient": {"drop": true}, "disease": {"drop": true}, "age": {"publish": true}, "ward": {"publish": true}},
-        "method": {"type": "generalize", "quasi_identifiers": ["age", "ward"], "sensitive": [], "guarantees": [{"type": "k_anonymity", "k": 5}]}});
+        "method": {"type": "generalize", "quasi_identifiers": ["age", "ward"], "sensitive": [], "cells": "interval",
+            "guarantees": [{"type": "k_anonymity", "k": 5}]}});
     let release = server.publish(&dataset, document).await;
     let rule = &release["rules"][0];
     assert_eq!(

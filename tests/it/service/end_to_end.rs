@@ -63,7 +63,8 @@ async fn plan_equals_the_outcome_of_the_job() {
     let server = Server::start().await;
     let dataset = server.dataset(HOSPITAL).await;
     let plan = server.post("/v1/plans", &json!({"dataset": dataset, "method": hospital_method()})).await.ok(200);
-    let expected = json!({"feasible": true, "problems": [], "warnings": [{"type": "identity-content-only"}],
+    let expected = json!({"feasible": true, "problems": [],
+        "warnings": [{"type": "attributes-unrelated"}, {"type": "identity-content-only"}],
         "rules": [
             {"pointer": "/method/rules/0", "origin": "submitted", "quasi_identifiers": ["age", "icd9"], "sensitive": ["race"],
              "combination": false, "guarantee": {"type": "l_diversity", "l": 2}, "status": "kept", "because": null,
@@ -111,7 +112,7 @@ async fn a_job_ends_in_the_release_of_the_contract() {
 
     let manifest = server.get(&text(&job["links"]["release"])).await.ok(200);
     let guarantee = json!({"type": "l_diversity", "l": 2});
-    let achieved = json!({"worst_posterior": {"count": 1, "of": 2}, "median_posterior": {"count": 1, "of": 2},
+    let achieved = json!({"prior": {"count": 2, "of": 6}, "worst_posterior": {"count": 1, "of": 2}, "median_posterior": {"count": 1, "of": 2},
         "smallest_bucket": 2});
     let part = |name, attributes: Value, bucketed, file| {
         json!({"name": name, "attributes": attributes, "bucketed": bucketed, "row_meaning": "tuples", "cells": {},
@@ -138,7 +139,8 @@ async fn a_job_ends_in_the_release_of_the_contract() {
              "parts": [part("rows", json!(["age", "icd9"]), false, "t2.rows.csv")]}],
         "verification": {"verified": true, "linkage": "checked"}, "method_details": null,
         "utility": {"bucket_sizes": [{"table": "t1", "size": 2, "buckets": 3}]},
-        "dependencies": {"declared": [], "discovered": [], "assumed_unknown": []}, "warnings": []});
+        "dependencies": {"declared": [], "discovered": [], "assumed_unknown": []},
+        "warnings": [{"type": "attributes-unrelated"}]});
     assert_like(&manifest, &expected, "");
     assert_eq!(manifest["rules"][0].get("achieved"), None);
     assert_eq!((&manifest["rules"][1]["achieved"], &manifest["rules"][2]["achieved"]), (&achieved, &achieved));
