@@ -1,4 +1,3 @@
-# syntax=docker/dockerfile:1.7
 # The service and its workers in one image: `docker build -t guardian .`
 
 FROM rust:1.94.0-slim-bookworm AS build
@@ -6,11 +5,14 @@ RUN apt-get update \
     && apt-get install -y --no-install-recommends make=4.3-4.1 \
     && rm -rf /var/lib/apt/lists/*
 WORKDIR /src
+# "dev" builds in a third of the time
+ARG PROFILE=release
 COPY . .
 RUN --mount=type=cache,target=/usr/local/cargo/registry \
     --mount=type=cache,target=/src/target \
-    cargo build --release --locked --bin guardian \
-    && install -D --mode=0755 target/release/guardian /out/guardian \
+    cargo build --profile "$PROFILE" --locked --bin guardian \
+    && case $PROFILE in dev) folder=debug ;; *) folder=$PROFILE ;; esac \
+    && install -D --mode=0755 "target/$folder/guardian" /out/guardian \
     && strip /out/guardian
 
 FROM debian:12.12-slim

@@ -19,7 +19,7 @@ pub enum VaultError {
         path: String,
     },
     /// The key file is readable by others.
-    #[error("the key file {path} is open to others; its mode must be 0600")]
+    #[error("the key file {path} is open to others; its mode must be 0600, or 0440 with a group of this process")]
     Exposed {
         /// The path of the file.
         path: String,

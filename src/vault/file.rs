@@ -1,10 +1,11 @@
 //! The file of the master key.
 
-use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::fs::{self, DirBuilder, File, Metadata, OpenOptions};
 use std::io::{self, Read, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 
+use rustix::process;
 use zeroize::Zeroizing;
 
 use super::error::VaultError;
@@ -32,7 +33,7 @@ fn read(path: &Path, mut file: File) -> Result<Secret, VaultError> {
     let shown = || path.display().to_string();
     let failed = |source| VaultError::File { path: shown(), source };
     let metadata = file.metadata().map_err(failed)?;
-    if metadata.permissions().mode() & 0o077 != 0 {
+    if !is_private(&metadata).map_err(failed)? {
         return Err(VaultError::Exposed { path: shown() });
     }
     let mut secret = Zeroizing::new([0; 32]);
@@ -41,6 +42,19 @@ fn read(path: &Path, mut file: File) -> Result<Secret, VaultError> {
     }
     file.read_exact(secret.as_mut_slice()).map_err(failed)?;
     Ok(secret)
+}
+
+/// Whether no one but the owner, and groups of this process, can read the file, and no one but the owner write it. Orchestrators
+/// mount keys for a group.
+fn is_private(metadata: &Metadata) -> io::Result<bool> {
+    let of_others = metadata.permissions().mode() & 0o077;
+    Ok(of_others == 0 || of_others == 0o040 && is_own_group(metadata.gid())?)
+}
+
+/// Whether this process is in a group.
+fn is_own_group(group: u32) -> io::Result<bool> {
+    let groups = process::getgroups()?;
+    Ok(groups.into_iter().chain([process::getegid()]).any(|own| own.as_raw() == group))
 }
 
 /// Writes the key to a temporary file and links it, so that an existing file is complete.
@@ -84,10 +98,21 @@ mod tests {
         let home = tempfile::tempdir().unwrap();
         let path = home.path().join("master.key");
         read_or_create(&path).unwrap();
-        fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).unwrap();
-        assert!(matches!(read_or_create(&path), Err(VaultError::Exposed { .. })));
+        for (mode, is_accepted) in [(0o640, true), (0o440, true), (0o660, false), (0o644, false), (0o604, false)] {
+            fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
+            assert_eq!(read_or_create(&path).is_ok(), is_accepted, "{mode:o}");
+        }
         fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
         fs::write(&path, b"short").unwrap();
         assert!(matches!(read_or_create(&path), Err(VaultError::NotAKey { .. })));
+    }
+
+    #[test]
+    fn groups_of_others_are_not_own_groups() {
+        let group = process::getegid().as_raw();
+        assert!(is_own_group(group).unwrap());
+        let foreign =
+            (60_000..60_999).find(|&group| !process::getgroups().unwrap().iter().any(|own| own.as_raw() == group));
+        assert!(!is_own_group(foreign.unwrap()).unwrap());
     }
 }

@@ -75,22 +75,68 @@ fn the_image_is_built_from_all_that_the_build_reads() {
     assert!(!settings.contains("GUARDIAN_STORE") && !settings.contains("DATABASE_URL"), "no store by default");
 }
 
+/// The entry of the image before a program that prints its arguments and the password.
+struct Entry {
+    home: tempfile::TempDir,
+}
+
+impl Entry {
+    fn new() -> Self {
+        let home = tempfile::tempdir().unwrap();
+        let fake = home.path().join("guardian");
+        fs::write(&fake, "#!/bin/sh\necho \"$* ${PGPASSWORD:-none} ${PGPASSWORD_FILE:-none}\"\n").unwrap();
+        fs::set_permissions(&fake, fs::Permissions::from_mode(0o755)).unwrap();
+        Self { home }
+    }
+
+    fn command(&self, arguments: &str) -> Command {
+        let mut entry = Command::new(root().join("docker/entrypoint.sh"));
+        let path = format!("{}:{}", self.home.path().display(), std::env::var("PATH").unwrap());
+        entry.args(arguments.split(' ')).env_clear().env("PATH", &path);
+        entry
+    }
+}
+
 #[test]
 fn the_password_of_the_database_may_stand_in_a_file() {
-    let home = tempfile::tempdir().unwrap();
-    let (fake, secret) = (home.path().join("guardian"), home.path().join("password"));
-    fs::write(&fake, "#!/bin/sh\necho \"$* ${PGPASSWORD:-none} ${PGPASSWORD_FILE:-none}\"\n").unwrap();
-    fs::set_permissions(&fake, fs::Permissions::from_mode(0o755)).unwrap();
+    let image = Entry::new();
+    let secret = image.home.path().join("password");
     fs::write(&secret, "pass word\n").unwrap();
-    let path = format!("{}:{}", home.path().display(), std::env::var("PATH").unwrap());
-    let entry = || {
-        let mut entry = Command::new(root().join("docker/entrypoint.sh"));
-        entry.args(["serve", "--x"]).env("PATH", &path).env_remove("PGPASSWORD").env_remove("PGPASSWORD_FILE");
-        entry
+    let entry = || image.command("migrate --x");
+    assert_eq!(succeeded(&run(&mut entry())), "migrate --x none none\n");
+    assert_eq!(succeeded(&run(entry().env("PGPASSWORD_FILE", &secret))), "migrate --x pass word none\n");
+    assert!(!run(entry().env("PGPASSWORD_FILE", image.home.path().join("nowhere"))).status.success());
+}
+
+/// It would be gone with the container.
+#[test]
+fn a_container_of_a_shared_store_makes_no_key() {
+    let image = Entry::new();
+    let ends = |arguments: &str, variable: &str| {
+        let mut entry = image.command(arguments);
+        if let Some((name, value)) = variable.split_once('=') {
+            entry.env(name, value);
+        }
+        run(&mut entry).status.code().unwrap()
     };
-    assert_eq!(succeeded(&run(&mut entry())), "serve --x none none\n");
-    assert_eq!(succeeded(&run(entry().env("PGPASSWORD_FILE", &secret))), "serve --x pass word none\n");
-    assert!(!run(entry().env("PGPASSWORD_FILE", home.path().join("nowhere"))).status.success());
+    for (arguments, variable) in [
+        ("serve", ""),
+        ("worker --workers 2", "DATABASE_URL=postgres://db/guardian"),
+        ("serve --store postgres://db/embedded", ""),
+        ("serve", "GUARDIAN_STORE=postgres://db/guardian"),
+    ] {
+        assert_eq!(ends(arguments, variable), 2, "{arguments} {variable}");
+    }
+    for (arguments, variable) in [
+        ("serve", "GUARDIAN_STORE=embedded"),
+        ("serve --store embedded", ""),
+        ("serve --master-key /run/key", ""),
+        ("worker", "GUARDIAN_MASTER_KEY_FILE=/run/key"),
+        ("serve", "GUARDIAN_CONFIG=/etc/guardian.toml"),
+        ("keys list", ""),
+    ] {
+        assert_eq!(ends(arguments, variable), 0, "{arguments} {variable}");
+    }
 }
 
 #[test]

@@ -97,7 +97,7 @@ impl Gateway {
             ("listen 8443 ssl;", format!("listen 127.0.0.1:{tls} ssl;")),
             ("/run/secrets/tls_certificate", at("tls.crt")),
             ("/run/secrets/tls_key", at("tls.key")),
-            ("server serve:8080;", format!("server {};", service.authority().split('/').next().unwrap())),
+            ("serve:8080", service.authority().split('/').next().unwrap().to_owned()),
         ] {
             assert!(conf.contains(from), "{from}");
             conf = conf.replace(from, &to);
