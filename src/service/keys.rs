@@ -1,7 +1,7 @@
 //! Creation, listing and revocation of API keys, for the command line and the first start.
 
-use std::fs::OpenOptions;
-use std::io::{self, Write};
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::time::Duration;
@@ -21,6 +21,9 @@ use crate::store::OpenStore;
 /// Number and pause of checks for the first key of another process.
 const MAX_BOOTSTRAP_POLLS: u32 = 10;
 const BOOTSTRAP_POLL_INTERVAL: Duration = Duration::from_millis(50);
+
+/// More than a token has.
+const MAX_TOKEN_FILE_BYTES: u64 = 1024;
 
 /// Properties of a new key.
 pub struct NewKey {
@@ -131,7 +134,8 @@ fn made(key: &ApiKey, clock: &Clock) -> AuditEntry {
     audit_entry
 }
 
-/// Creates the first key in a file that only its owner can read. Of concurrent processes only one creates it.
+/// Creates the first key in a file that only its owner can read. Of concurrent processes only one creates it. The token of another
+/// store, which may be gone, is kept under a name of its own; any other file stays, and no key is made.
 pub(super) async fn bootstrap(store: &dyn Store, clock: &Clock, file: &Path) -> Result<(), StartError> {
     if !store.keys(None).await?.is_empty() {
         return Ok(());
@@ -145,18 +149,37 @@ pub(super) async fn bootstrap(store: &dyn Store, clock: &Clock, file: &Path) -> 
     };
     let (key, token) = draw(wanted, clock.now())?;
     // write the file first: a key without its token would block another first key
+    let failed = |error| StartError::BootstrapKey(file.to_owned(), error);
+    let mut written = file.to_owned();
     if let Err(error) = write_new(file, &token.reveal()) {
         // another process with the same file may be creating the key
-        let made = error.kind() == io::ErrorKind::AlreadyExists && appears(store).await?;
-        return if made { Ok(()) } else { Err(StartError::BootstrapKey(file.to_owned(), error)) };
+        if error.kind() == io::ErrorKind::AlreadyExists && appears(store).await? {
+            return Ok(());
+        }
+        if error.kind() != io::ErrorKind::AlreadyExists || !holds_token(file).map_err(failed)? {
+            return Err(failed(error));
+        }
+        written.add_extension(key.id.simple().to_string());
+        write_new(&written, &token.reveal()).map_err(failed)?;
     }
     let first = store.insert_first_key(&key, &made(&key, clock)).await;
     if !matches!(first, Ok(true)) {
         // a token without a key opens nothing
-        let _ = std::fs::remove_file(file);
+        let _ = fs::remove_file(&written);
+    } else if written != file {
+        let mut kept = file.to_owned();
+        kept.add_extension(format!("before-{}", key.id.simple()));
+        fs::rename(file, &kept).and_then(|()| fs::rename(&written, file)).map_err(failed)?;
     }
     first?;
     Ok(())
+}
+
+/// Whether a file holds a token and nothing else.
+fn holds_token(file: &Path) -> io::Result<bool> {
+    let mut text = Zeroizing::new(String::new());
+    File::open(file)?.take(MAX_TOKEN_FILE_BYTES).read_to_string(&mut text)?;
+    Ok(Token::parse(text.trim()).is_some())
 }
 
 /// Whether a key exists now or within a moment.
@@ -178,8 +201,6 @@ fn write_new(file: &Path, token: &Zeroizing<String>) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use std::fs;
-
     use clap::Parser;
 
     use super::*;
@@ -268,6 +289,26 @@ mod tests {
         let (database, home) = (database!(), tempfile::tempdir().unwrap());
         let tokens = start_together(&on(&database.url()), home.path(), |_| "one.key".to_owned()).await;
         assert_eq!(tokens.len(), 1, "the file of another process remains");
+    }
+
+    #[tokio::test]
+    async fn the_token_of_another_store_is_kept_under_another_name() {
+        let home = tempfile::tempdir().unwrap();
+        let file = home.path().join("first.key");
+        let mut tokens = Vec::new();
+        for data in ["one", "two"] {
+            let ring = ApiKeyAdmin::open(&StoreOptions::default(), &home.path().join(data)).await.unwrap();
+            bootstrap(ring.store.shared().as_ref(), &ring.clock, &file).await.unwrap();
+            let token = Token::parse(fs::read_to_string(&file).unwrap().trim()).unwrap();
+            assert!(ring.list(None).await.unwrap()[0].admits(&token, ring.now()));
+            tokens.push(token.reveal().to_string());
+            ring.close().await;
+        }
+        let names = fs::read_dir(home.path()).unwrap().map(|entry| entry.unwrap().path());
+        let mut kept: Vec<_> = names.filter(|path| path.is_file() && *path != file).collect();
+        assert_eq!(kept.len(), 1, "{kept:?}");
+        assert_eq!(fs::read_to_string(kept.remove(0)).unwrap().trim(), tokens[0]);
+        assert_ne!(tokens[0], tokens[1]);
     }
 
     #[tokio::test]

@@ -513,10 +513,18 @@ async fn the_first_key_opens_a_service_that_others_can_reach() {
     assert_eq!(fs::read_to_string(&file).unwrap(), before);
     assert_eq!(again.with_token(&token).get("/v1/datasets").await.status, 200);
     drop(again);
-    // and a file that is there is not overwritten
-    let output = run(guardian().args(["serve"]).args(options).arg("--data").arg(home.path().join("new")));
+    // that of another store leaves this one's where it can be found, and a file that holds something else alone
+    let other = Process::serve_with(&home.path().join("new"), "info", &options);
+    let mine = fs::read_to_string(&file).unwrap();
+    assert_eq!(other.with_token(mine.trim()).get("/v1/datasets").await.status, 200);
+    other.with_token(&token).get("/v1/datasets").await.problem(401, "unauthenticated");
+    drop(other);
+    let files = fs::read_dir(home.path()).unwrap().map(|entry| entry.unwrap().path()).filter(|path| path.is_file());
+    assert!(files.map(|path| fs::read_to_string(path).unwrap()).any(|text| text == before));
+    fs::write(&file, "something else").unwrap();
+    let output = run(guardian().args(["serve"]).args(options).arg("--data").arg(home.path().join("third")));
     assert_eq!(output.status.code(), Some(4));
-    assert_eq!(fs::read_to_string(&file).unwrap(), before);
+    assert_eq!(fs::read_to_string(&file).unwrap(), "something else");
 }
 
 #[tokio::test(flavor = "multi_thread")]
