@@ -56,6 +56,37 @@ pub struct DatasetRecord {
     pub purged_at: Option<DateTime<Utc>>,
 }
 
+/// A dataset as an item of a list: its columns without its profiles, whose length is that of its table's description.
+#[derive(Clone, PartialEq, Debug)]
+pub struct ListedDataset {
+    /// UUIDv7, drawn when the upload began.
+    pub id: Uuid,
+    /// What the uploader calls it.
+    pub name: Option<String>,
+    /// The ledger's name for its people: the population, or the dataset's id.
+    pub series: String,
+    /// The population whose persons it is about; none of an undeclared dataset.
+    pub population: Option<String>,
+    /// Per key system that identifies its persons, the attributes of the key.
+    pub person: BTreeMap<String, Vec<String>>,
+    /// The attributes that identify a record.
+    pub record_key: Option<Vec<String>>,
+    /// The attribute that identifies a subject.
+    pub subject: Option<String>,
+    /// How many rows one subject may have.
+    pub max_rows_per_subject: Option<u64>,
+    /// When it became visible.
+    pub created_at: DateTime<Utc>,
+    /// Rows.
+    pub rows: u64,
+    /// Bytes of the uploaded body.
+    pub bytes: u64,
+    /// Media type of the upload.
+    pub format: String,
+    /// When its rows were destroyed.
+    pub purged_at: Option<DateTime<Utc>>,
+}
+
 /// Seals what stands in a place of a dataset.
 pub type ChunkEncryptor<'a> = &'a (dyn Fn(CiphertextContext, &[u8]) -> Result<Ciphertext, StoreError> + Send + Sync);
 
@@ -123,7 +154,7 @@ pub trait DatasetStore: Send + Sync {
         tenant: &str,
         cursor: Option<Cursor>,
         limit: u32,
-    ) -> Result<Page<DatasetRecord>, StoreError>;
+    ) -> Result<Page<ListedDataset>, StoreError>;
 
     /// Destroys the key and the profiles of a tenant's dataset and marks it, in one transaction, after which nothing can be read,
     /// then the rows; its record stays. A second purge changes nothing and is not logged.

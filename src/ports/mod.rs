@@ -23,7 +23,7 @@ mod tenants;
 
 pub use crate::people::KeyedHash;
 pub use api_keys::{ApiKeyStore, AuditAction, AuditEntry, AuditFilter};
-pub use datasets::{ChunkEncryptor, DatasetRecord, DatasetStore};
+pub use datasets::{ChunkEncryptor, DatasetRecord, DatasetStore, ListedDataset};
 pub use disclosures::{
     ActiveRuleRecord, DisclosureRecord, DisclosureStore, LedgerSnapshot, SeriesEntry, SeriesRecord, SeriesStatements,
     StatementRecord,
@@ -55,12 +55,12 @@ pub use portable::{
 };
 pub use queue::{
     CancelOutcome, ClaimTerms, ClaimedJob, Heartbeat, JobEnd, JobFilter, JobQueue, JobRecord, JobStatus, LeaseToken,
-    NewJob, ReapProblems, Reaped, UnknownStatusError, WriteOutcome, back_off, instance,
+    ListedJob, NewJob, ReapProblems, Reaped, UnknownStatusError, WriteOutcome, back_off, instance,
 };
 pub use queue_stats::{Backlog, QueueStatsStore};
 pub use releases::{
-    CommitOutcome, NewDisclosure, NewRelease, PartChunkRecord, ReleaseCommit, ReleaseFilter, ReleaseRecord,
-    ReleaseStore, SweepCounts,
+    CommitOutcome, ListedRelease, NewDisclosure, NewRelease, PartChunkRecord, ReleaseCommit, ReleaseFilter,
+    ReleaseRecord, ReleaseStore, SweepCounts,
 };
 pub use statements::{DeclaredProtection, ExternalDisclosure, Statement};
 pub use store::{SharedStore, Store};

@@ -166,6 +166,37 @@ pub struct JobRecord {
     pub problem: Option<Value>,
 }
 
+/// A job as an item of a list: its columns without its documents, which can be of any length.
+#[derive(Clone, PartialEq, Debug)]
+pub struct ListedJob {
+    /// UUIDv7.
+    pub id: Uuid,
+    /// The dataset.
+    pub dataset: Uuid,
+    /// The method's name.
+    pub method: String,
+    /// Higher runs earlier.
+    pub priority: i32,
+    /// Where it stands.
+    pub status: JobStatus,
+    /// When it was accepted.
+    pub submitted_at: DateTime<Utc>,
+    /// When its present or last attempt began.
+    pub started_at: Option<DateTime<Utc>>,
+    /// When it ended.
+    pub finished_at: Option<DateTime<Utc>>,
+    /// How many attempts were begun.
+    pub attempt: u32,
+    /// How far the present attempt has come.
+    pub progress: Option<Progress>,
+    /// The release it ended with.
+    pub release: Option<Uuid>,
+    /// Whether that release was made by another job.
+    pub reused: bool,
+    /// The type of the problem it ended with.
+    pub problem_type: Option<String>,
+}
+
 /// Proves that a worker still has a job. Random, so that no other worker's can be equal.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct LeaseToken(pub Uuid);
@@ -417,7 +448,7 @@ pub trait JobQueue: Send + Sync {
         filter: &JobFilter,
         cursor: Option<Cursor>,
         limit: u32,
-    ) -> Result<Page<JobRecord>, StoreError>;
+    ) -> Result<Page<ListedJob>, StoreError>;
 }
 
 #[cfg(test)]

@@ -64,6 +64,23 @@ pub struct NewRelease {
 /// A release, as it was inserted.
 pub type ReleaseRecord = NewRelease;
 
+/// A release as an item of a list: its columns without its documents, which can be of any length.
+#[derive(Clone, PartialEq, Debug)]
+pub struct ListedRelease {
+    /// UUIDv7.
+    pub id: Uuid,
+    /// The series.
+    pub series: String,
+    /// The dataset.
+    pub dataset: Uuid,
+    /// The method's name.
+    pub method: String,
+    /// When it was made.
+    pub created_at: DateTime<Utc>,
+    /// Where the release is in its life.
+    pub status: ReleaseStatus,
+}
+
 /// A disclosure to be recorded with a release.
 #[derive(Clone, PartialEq, Debug)]
 pub struct NewDisclosure {
@@ -189,7 +206,7 @@ pub trait ReleaseStore: Send + Sync {
         filter: &ReleaseFilter,
         cursor: Option<Cursor>,
         limit: u32,
-    ) -> Result<Page<ReleaseRecord>, StoreError>;
+    ) -> Result<Page<ListedRelease>, StoreError>;
 
     /// Removes what no one can reach: parts of attempts that belong to no release and do not run, and column chunks of purged
     /// datasets and of uploads that began more than `grace` ago (by the time in their id) and never became a dataset. At the start

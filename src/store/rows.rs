@@ -18,10 +18,12 @@ use crate::ports::{
 use crate::publication::ReleaseStatus;
 use crate::vault::{Ciphertext, CiphertextContext, Purpose};
 
+mod lists;
 mod people;
 mod portable;
 mod series;
 
+pub(super) use lists::{ListedDatasetRow, ListedJobRow, ListedReleaseRow};
 pub(super) use people::{
     AlikeRow, CommonMarkRow, CoverageRow, CutsRow, EvidenceRow, KeySystemRow, PopulationRow, SeparationRow, hash_of,
     joined, parted, registry, samples,

@@ -16,7 +16,7 @@ use crate::api::http::page;
 use crate::api::http::page::{ListPage, PageQuery};
 use crate::app::{AppService, CommonPersonCount};
 use crate::microdata::ColumnProfile;
-use crate::ports::{DatasetRecord, ReleaseFilter};
+use crate::ports::{DatasetRecord, ListedDataset, ReleaseFilter};
 use crate::problem::Problem;
 use crate::report::{ManifestRatio, SpecificationNotice};
 
@@ -47,13 +47,59 @@ pub(in crate::api) struct Dataset {
     purged_at: Option<DateTime<Utc>>,
     /// Empty after a purge.
     columns: Vec<DatasetColumn>,
-    /// What was published before of these persons; computed for each answer, and absent from lists.
+    /// What was published before of these persons; computed for each answer.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     published_before: Option<PublishedBefore>,
     /// What is not known of the persons; only in the answer to the upload, and in plans.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     warnings: Vec<SpecificationNotice>,
+}
+
+/// A dataset as an item of a list, without its columns.
+#[derive(Serialize, ToSchema)]
+pub(in crate::api) struct DatasetItem {
+    id: Uuid,
+    name: Option<String>,
+    /// The ledger's name for the people of the dataset: the population, or the dataset's own id.
+    series: String,
+    /// The population whose persons the rows are about; null for an undeclared dataset.
+    population: Option<String>,
+    /// Per key system that identifies persons, the columns of the key.
+    person: BTreeMap<String, Vec<String>>,
+    /// Whether persons are identified, or only equal tables are recognized.
+    identity: PersonIdentity,
+    record_key: Option<Vec<String>>,
+    subject: Option<String>,
+    max_rows_per_subject: Option<u64>,
+    created_at: DateTime<Utc>,
+    rows: u64,
+    /// Size of the uploaded body in bytes.
+    bytes: u64,
+    /// The media type of the upload.
+    format: String,
+    purged_at: Option<DateTime<Utc>>,
+}
+
+impl From<ListedDataset> for DatasetItem {
+    fn from(dataset: ListedDataset) -> Self {
+        Self {
+            id: dataset.id,
+            name: dataset.name,
+            series: dataset.series,
+            population: dataset.population,
+            identity: PersonIdentity::from_keys(&dataset.person),
+            person: dataset.person,
+            record_key: dataset.record_key,
+            subject: dataset.subject,
+            max_rows_per_subject: dataset.max_rows_per_subject,
+            created_at: dataset.created_at,
+            rows: dataset.rows,
+            bytes: dataset.bytes,
+            format: dataset.format,
+            purged_at: dataset.purged_at,
+        }
+    }
 }
 
 /// How the persons of a dataset are known.
@@ -64,6 +110,12 @@ enum PersonIdentity {
     Identified,
     /// Not at all: only an equal table is recognized.
     ContentOnly,
+}
+
+impl PersonIdentity {
+    fn from_keys(keys: &BTreeMap<String, Vec<String>>) -> Self {
+        if keys.is_empty() { Self::ContentOnly } else { Self::Identified }
+    }
 }
 
 /// What was published before of the persons of a dataset.
@@ -110,7 +162,7 @@ impl Dataset {
             id: record.id,
             name: record.name,
             series: record.series,
-            identity: if record.person.is_empty() { PersonIdentity::ContentOnly } else { PersonIdentity::Identified },
+            identity: PersonIdentity::from_keys(&record.person),
             population: record.population,
             person: record.person,
             same_people: record.same_people,
@@ -152,17 +204,17 @@ impl Dataset {
 
 /// Lists the datasets, newest first
 ///
-/// The list includes purged datasets, with the time of the purge.
+/// The list includes purged datasets, with the time of the purge. An item has no columns.
 #[utoipa::path(get, path = "/v1/datasets", tag = "datasets", params(PageQuery),
-    responses((status = 200, body = ListPage<Dataset>)))]
+    responses((status = 200, body = ListPage<DatasetItem>)))]
 pub(in crate::api) async fn list(
     State(app): State<App>,
     Authenticated(caller): Authenticated,
     QueryParameters(paging): QueryParameters<PageQuery>,
-) -> Result<Json<ListPage<Dataset>>, Problem> {
+) -> Result<Json<ListPage<DatasetItem>>, Problem> {
     let cursor = page::cursor(paging.cursor.as_deref())?;
     let page = app.service.store.datasets(&caller.tenant, cursor, page::limit(paging.limit)?).await;
-    Ok(Json(ListPage::new(page?, |record| Dataset::new(&app.service, record))?))
+    Ok(Json(ListPage::new(page?, |dataset| Ok(dataset.into()))?))
 }
 
 /// Describes a dataset with the counts of its columns

@@ -20,7 +20,7 @@ use crate::api::http::page::ListPage;
 use crate::api::openapi::declared::JobDocument;
 use crate::control::{Phase, Progress};
 use crate::identity::{Caller, Scope};
-use crate::ports::{JobFilter, JobRecord, JobStatus};
+use crate::ports::{JobFilter, JobRecord, JobStatus, ListedJob};
 use crate::problem::{Kind, Problem, ProblemDocument, hide_counts};
 
 const MAX_WAIT_SECONDS: u64 = 60;
@@ -64,6 +64,59 @@ pub(in crate::api) struct Job {
     links: JobLinks,
 }
 
+/// A job as an item of a list, without its document.
+#[derive(Serialize, ToSchema)]
+pub(in crate::api) struct JobItem {
+    /// The job.
+    id: Uuid,
+    /// Its status.
+    status: JobStatus,
+    /// The dataset that it publishes.
+    dataset: Uuid,
+    /// Its method.
+    method: String,
+    /// -100 to 100; the higher, the earlier.
+    priority: i32,
+    /// The time of its submission.
+    submitted_at: DateTime<Utc>,
+    /// The start of its latest attempt.
+    started_at: Option<DateTime<Utc>>,
+    /// The time of its end.
+    finished_at: Option<DateTime<Utc>>,
+    /// The number of attempts.
+    attempt: u32,
+    /// Its progress; null before it starts.
+    progress: Option<Progress>,
+    /// Its release, after success.
+    release: Option<Uuid>,
+    /// Whether an earlier job with an equal specification made the release.
+    reused: bool,
+    /// The type of the problem with which the job was refused or failed; the job has all of it.
+    problem_type: Option<String>,
+    links: JobLinks,
+}
+
+impl JobItem {
+    fn new(base: &LinkBase, job: ListedJob) -> Self {
+        Self {
+            id: job.id,
+            status: job.status,
+            dataset: job.dataset,
+            method: job.method,
+            priority: job.priority,
+            submitted_at: job.submitted_at,
+            started_at: job.started_at,
+            finished_at: job.finished_at,
+            attempt: job.attempt,
+            progress: final_progress(job.status, job.progress),
+            release: job.release,
+            reused: job.reused,
+            problem_type: job.problem_type,
+            links: JobLinks::new(base, job.id, job.release),
+        }
+    }
+}
+
 /// Links of a job.
 #[derive(Serialize, ToSchema)]
 struct JobLinks {
@@ -76,14 +129,20 @@ struct JobLinks {
     release: Option<String>,
 }
 
+impl JobLinks {
+    fn new(base: &LinkBase, job: Uuid, release: Option<Uuid>) -> Self {
+        Self {
+            this: format!("{base}/v1/jobs/{job}"),
+            events: format!("{base}/v1/jobs/{job}/events"),
+            release: release.map(|release| format!("{base}/v1/releases/{release}")),
+        }
+    }
+}
+
 impl Job {
     /// The job for a caller; without the scope `datasets:inspect` it omits counts of the data.
     pub(in crate::api) fn seen_by(caller: &Caller, base: &LinkBase, record: JobRecord) -> Self {
-        let links = JobLinks {
-            this: format!("{base}/v1/jobs/{}", record.id),
-            events: format!("{base}/v1/jobs/{}/events", record.id),
-            release: record.release.map(|release| format!("{base}/v1/releases/{release}")),
-        };
+        let links = JobLinks::new(base, record.id, record.release);
         let mut problem = record.problem;
         if !caller.has_scope(Scope::DatasetsInspect) {
             problem.iter_mut().for_each(hide_counts);
@@ -232,21 +291,21 @@ pub(in crate::api) struct JobQuery {
 
 /// Lists the jobs, newest first
 ///
-/// The list includes finished jobs.
+/// The list includes finished jobs. An item has neither the document of its job nor the whole problem.
 #[utoipa::path(get, path = "/v1/jobs", tag = "jobs", params(JobQuery),
-    responses((status = 200, body = ListPage<Job>)))]
+    responses((status = 200, body = ListPage<JobItem>)))]
 pub(in crate::api) async fn list(
     State(app): State<App>,
     Authenticated(caller): Authenticated,
     base: LinkBase,
     QueryParameters(query): QueryParameters<JobQuery>,
-) -> Result<Json<ListPage<Job>>, Problem> {
+) -> Result<Json<ListPage<JobItem>>, Problem> {
     let unknown = |_| Problem::new(Kind::MalformedRequest, "the status is unknown");
     let status = query.status.as_deref().map(str::parse).transpose().map_err(unknown)?;
     let filter = JobFilter { status, dataset: query.dataset, series: query.series, method: query.method };
     let cursor = page::cursor(query.cursor.as_deref())?;
     let page = app.service.store.jobs(&caller.tenant, &filter, cursor, page::limit(query.limit)?).await;
-    Ok(Json(ListPage::new(page?, |job| Ok(Job::seen_by(&caller, &base, job)))?))
+    Ok(Json(ListPage::new(page?, |job| Ok(JobItem::new(&base, job)))?))
 }
 
 /// Returns a job

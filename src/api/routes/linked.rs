@@ -3,17 +3,16 @@
 use std::io;
 use std::ops::Range;
 
-use axum::body::Body;
-use axum::http::{HeaderMap, HeaderName, header};
+use axum::http::{HeaderName, header};
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
-use futures_util::{Stream, stream};
+use futures_util::{FutureExt, Stream, StreamExt, stream};
 
+use super::download::{Download, DownloadRequest};
 use super::part_query::{Format, PartQuery, chunk_at, cursor_problem, etag, etag_matches, not_modified, set_etag};
 use super::part_stream::{PartPosition, blocking, cut, storage_problem, unpacked};
 use super::served;
 use crate::api::http::app::App;
-use crate::api::http::limits::hold_until_sent;
 use crate::api::http::negotiation::MediaOffer;
 use crate::api::http::page;
 use crate::engine::{BucketJoiner, LinkedViewError, bucket_labels, linked_part};
@@ -35,7 +34,7 @@ pub(in crate::api) struct LinkedViewRequest<'a> {
     pub(in crate::api) table: ManifestTable,
     pub(in crate::api) offer: MediaOffer<Format>,
     pub(in crate::api) query: &'a PartQuery,
-    pub(in crate::api) headers: &'a HeaderMap,
+    pub(in crate::api) request: &'a DownloadRequest,
 }
 
 /// The whole view in a format, or a page of JSON.
@@ -44,7 +43,8 @@ pub(in crate::api) async fn get(
     caller: &Caller,
     request: LinkedViewRequest<'_>,
 ) -> Result<Response, Problem> {
-    let LinkedViewRequest { release, table, offer: (suffix, media_type, format), query, headers } = request;
+    let LinkedViewRequest { release, table, offer: (suffix, media_type, format), query, request } = request;
+    let headers = &request.headers;
     let part = linked_part(&table).map_err(unlinkable_problem)?;
     served::record_read(app, caller, &release).await?;
     let streamed = match format {
@@ -66,18 +66,22 @@ pub(in crate::api) async fn get(
     if etag_matches(headers, &etag) {
         return Ok(synthetic(not_modified(etag)));
     }
-    let permit = app.bounds.downloads.try_acquire(&caller.tenant)?;
-    let scales = scales(app, &release, &table, &part, streamed).await?;
-    let rendering = Rendering::new(&part, streamed, false, scales.as_ref()).map_err(|error| storage_problem(&error))?;
-    let rendering = rendering.ok_or_else(|| Problem::new(Kind::Internal, "the view cannot be rendered"))?;
-    let view = LinkedViewStream::new(app, &release, &table, 1).map_err(|error| storage_problem(&error))?;
-    let mut response = Response::new(Body::from_stream(rendered(view, rendering)));
+    let source = || {
+        async {
+            let scales = scales(app, &release, &table, &part, streamed).await?;
+            let rendering =
+                Rendering::new(&part, streamed, false, scales.as_ref()).map_err(|error| storage_problem(&error))?;
+            let rendering = rendering.ok_or_else(|| Problem::new(Kind::Internal, "the view cannot be rendered"))?;
+            let view = LinkedViewStream::new(app, &release, &table, 1).map_err(|error| storage_problem(&error))?;
+            Ok(rendered(view, rendering).boxed())
+        }
+        .boxed()
+    };
     let attachment = format!("attachment; filename=\"{}.linked.{suffix}\"", table.name);
     let media_type = if streamed == PartFormat::Csv { "text/csv; charset=utf-8; header=present" } else { media_type };
-    let fields =
-        [(header::CONTENT_TYPE, media_type), (header::ETAG, &etag), (header::CONTENT_DISPOSITION, &attachment)];
-    set_etag(&mut response, fields);
-    Ok(hold_until_sent(synthetic(response), permit))
+    let (file, attachment) = (attachment.as_str(), attachment.as_str());
+    let download = Download { app, release: &release, file, etag: &etag, media_type, attachment };
+    Ok(synthetic(download.answer(request, source).await?))
 }
 
 fn synthetic(mut response: Response) -> Response {

@@ -17,7 +17,7 @@ use crate::api::http::negotiation::{MediaOffer, negotiate};
 use crate::api::http::page;
 use crate::api::http::page::ListPage;
 use crate::identity::Scope;
-use crate::ports::{ReleaseFilter, ReleaseRecord, StoreError};
+use crate::ports::{ListedRelease, ReleaseFilter, StoreError};
 use crate::problem::{Kind, Problem};
 use crate::publication::ReleaseStatus;
 use crate::report::{Manifest, PAGE_POLICY, PublicReport, report_page};
@@ -75,7 +75,7 @@ pub(in crate::api) async fn list(
     let page = app.service.store.releases(&caller.tenant, &filter, cursor, page::limit(query.limit)?).await;
     let mut page = page?;
     page.items.retain(|release| release.status != ReleaseStatus::Held || caller.has_scope(Scope::ReleasesApprove));
-    let item = |release: ReleaseRecord| {
+    let item = |release: ListedRelease| {
         Ok(ReleaseItem {
             id: release.id,
             series: release.series,

@@ -3,9 +3,9 @@
 use Kind::{
     CompositionUndecidable, Conflict, DigestMismatch, EmptyTable, Gone, GuaranteeUnsupported, IdempotencyConflict,
     InvalidSpecification, MalformedBody, MalformedRequest, NoNewPeople, NotAcceptable, NotFound, OverlappingPeople,
-    PeopleAlike, PeopleUnknown, PersonKeyMissing, PopulationUndeclared, Quota, ReservedName, StatementContradicted,
-    StorageFull, TooLarge, TooManyColumns, Unavailable, UnknownPopulation, UnsupportedMediaType, UploadMalformed,
-    WorkLimit,
+    PeopleAlike, PeopleUnknown, PersonKeyMissing, PopulationUndeclared, Quota, RangeUnsatisfiable, ReservedName,
+    StatementContradicted, StorageFull, TooLarge, TooManyColumns, Unavailable, UnknownPopulation, UnsupportedMediaType,
+    UploadMalformed, WorkLimit,
 };
 use RouteAccess::{Needs, NeedsOne, Open};
 use Scope::{
@@ -113,6 +113,7 @@ route_table! {
         requests: &[
             (CSV, "hospital.csv"),
             (NDJSON, "hospital.ndjson"),
+            (JSON, "hospital_rows.json"),
             (PARQUET, "parquet.txt"),
             (ARROW, "arrow.txt"),
             (ARROW_FILE, "arrow.txt"),
@@ -247,15 +248,24 @@ route_table! {
                 (CSV, "part.csv"), (NDJSON, "part.ndjson"), (JSON, "part.json"), (PARQUET, "parquet.txt"),
                 (ARROW, "arrow.txt"),
             ]),
+            ("206", "The range of bytes.", &[
+                (CSV, "part.csv"), (NDJSON, "part.ndjson"), (PARQUET, "parquet.txt"), (ARROW, "arrow.txt"),
+            ]),
             NOT_MODIFIED_RESPONSE,
         ],
-        problems: &[MalformedRequest, NotFound, NotAcceptable, Gone, ReservedName, GuaranteeUnsupported],
+        problems: &[
+            MalformedRequest, NotFound, NotAcceptable, Gone, RangeUnsatisfiable, ReservedName, GuaranteeUnsupported,
+        ],
     }
     GET "/v1/releases/{id}/archive" => archive::get, "download_archive" {
         access: Needs(ReleasesRead),
         requests: &[],
-        answers: &[("200", "The archive.", &[("application/zip", "zip.txt")]), NOT_MODIFIED_RESPONSE],
-        problems: &[NotFound, Gone],
+        answers: &[
+            ("200", "The archive.", &[("application/zip", "zip.txt")]),
+            ("206", "The range of bytes.", &[("application/zip", "zip.txt")]),
+            NOT_MODIFIED_RESPONSE,
+        ],
+        problems: &[NotFound, Gone, RangeUnsatisfiable],
     }
     POST "/v1/releases/{id}/queries" => queries::answer, "query_release" {
         access: Needs(ReleasesRead),

@@ -289,4 +289,20 @@ pub(crate) async fn jobs_are_listed_by_filter(bench: &impl Bench) {
     let page = store.jobs(TENANT, &any(), None, 2).await.unwrap();
     let rest = JobQueue::jobs(&*store, TENANT, &any(), page.next, 2).await.unwrap();
     assert_eq!((rest.items.len(), rest.items[0].id, rest.next), (1, ids[0], None));
+
+    let (first, token) = claim(&*store, at(2)).await;
+    let end = JobEnd::Refused(json!({"type": "of-a-test", "errors": [1]}));
+    assert_eq!(store.finish(first.job.id, token, end, at(3)).await.unwrap(), WriteOutcome::Done);
+    let refused = JobFilter { status: Some(JobStatus::Refused), ..any() };
+    let item = &store.jobs(TENANT, &refused, None, 2).await.unwrap().items[0];
+    let job = store.job(TENANT, first.job.id).await.unwrap().unwrap();
+    assert_eq!(item.problem_type.as_deref(), Some("of-a-test"));
+    assert_eq!(
+        (item.id, item.dataset, &item.method, item.priority, item.status, item.submitted_at, item.started_at),
+        (job.id, job.dataset, &job.method, job.priority, job.status, job.submitted_at, job.started_at)
+    );
+    assert_eq!(
+        (item.finished_at, item.attempt, item.progress, item.release, item.reused),
+        (Some(at(3)), job.attempt, job.progress, job.release, job.reused)
+    );
 }

@@ -4,8 +4,8 @@ use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use uuid::Uuid;
 
-use crate::ports::{AuditEntry, ChunkEncryptor, Cursor, DatasetRecord, DatasetStore, Page, StoreError};
-use crate::store::rows::{DatasetRow, before, place, records, stored};
+use crate::ports::{AuditEntry, ChunkEncryptor, Cursor, DatasetRecord, DatasetStore, ListedDataset, Page, StoreError};
+use crate::store::rows::{DatasetRow, ListedDatasetRow, before, place, records, stored};
 use crate::store::sql::datasets as sql;
 use crate::vault::{Ciphertext, CiphertextContext};
 
@@ -63,11 +63,11 @@ both_stores! {
             tenant: &str,
             cursor: Option<Cursor>,
             limit: u32,
-        ) -> Result<Page<DatasetRecord>, StoreError> {
-            let rows: Vec<DatasetRow> = run_sql!(
+        ) -> Result<Page<ListedDataset>, StoreError> {
+            let rows: Vec<ListedDatasetRow> = run_sql!(
                 query_as.fetch_all, self.reader(), sql::DATASETS, before(cursor), i64::from(limit) + 1, tenant
             ).map_err(failed)?;
-            Ok(Page::new(records(rows)?, limit, |record: &DatasetRecord| record.id))
+            Ok(Page::new(records(rows)?, limit, |dataset: &ListedDataset| dataset.id))
         }
 
         async fn purge_dataset(

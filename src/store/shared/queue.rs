@@ -9,11 +9,11 @@ use uuid::Uuid;
 use crate::control::Progress;
 use crate::ports::{
     AuditEntry, CancelOutcome, ClaimTerms, ClaimedJob, Cursor, Heartbeat, JobEnd, JobFilter, JobQueue, JobRecord,
-    JobStatus, LeaseToken, NewJob, Page, ReapProblems, Reaped, StoreError, UnknownStatusError, WriteOutcome, back_off,
-    instance,
+    JobStatus, LeaseToken, ListedJob, NewJob, Page, ReapProblems, Reaped, StoreError, UnknownStatusError, WriteOutcome,
+    back_off, instance,
 };
 use crate::problem::Problem;
-use crate::store::rows::{ExpiredRow, JobRow, alive, before, number, records};
+use crate::store::rows::{ExpiredRow, JobRow, ListedJobRow, alive, before, number, records};
 use crate::store::shared::Notification;
 use crate::store::sql::{queue as sql, releases};
 
@@ -129,12 +129,12 @@ both_stores! {
             filter: &JobFilter,
             cursor: Option<Cursor>,
             limit: u32,
-        ) -> Result<Page<JobRecord>, StoreError> {
-            let rows: Vec<JobRow> = run_sql!(
+        ) -> Result<Page<ListedJob>, StoreError> {
+            let rows: Vec<ListedJobRow> = run_sql!(
                 query_as.fetch_all, self.reader(), sql::JOBS, before(cursor), filter.status.map(JobStatus::name),
                 filter.dataset, &filter.series, &filter.method, i64::from(limit) + 1, tenant
             ).map_err(failed)?;
-            Ok(Page::new(records(rows)?, limit, |record: &JobRecord| record.id))
+            Ok(Page::new(records(rows)?, limit, |job: &ListedJob| job.id))
         }
     }
 

@@ -8,10 +8,12 @@ use chrono::{DateTime, Utc};
 use uuid::Uuid;
 
 use crate::ports::{
-    AnnouncedCoverage, CommitOutcome, Cursor, JobStatus, NewRelease, Page, PartChunkRecord, ReleaseCommit,
-    ReleaseFilter, ReleaseRecord, ReleaseStore, StoreError, SweepCounts, WriteOutcome,
+    AnnouncedCoverage, CommitOutcome, Cursor, JobStatus, ListedRelease, NewRelease, Page, PartChunkRecord,
+    ReleaseCommit, ReleaseFilter, ReleaseRecord, ReleaseStore, StoreError, SweepCounts, WriteOutcome,
 };
-use crate::store::rows::{PartChunkRow, ReleaseRow, before, ciphertext, first_id_at, number, records, stored};
+use crate::store::rows::{
+    ListedReleaseRow, PartChunkRow, ReleaseRow, before, ciphertext, first_id_at, number, records, stored,
+};
 use crate::store::shared::Notification;
 use crate::store::shared::queue::RunEnd;
 use crate::store::sql::{datasets, disclosures, queue, releases as sql, series as series_sql};
@@ -101,12 +103,12 @@ both_stores! {
             filter: &ReleaseFilter,
             cursor: Option<Cursor>,
             limit: u32,
-        ) -> Result<Page<ReleaseRecord>, StoreError> {
-            let rows: Vec<ReleaseRow> = run_sql!(
+        ) -> Result<Page<ListedRelease>, StoreError> {
+            let rows: Vec<ListedReleaseRow> = run_sql!(
                 query_as.fetch_all, self.reader(), sql::RELEASES, before(cursor), &filter.series, filter.dataset,
                 &filter.method, &filter.status, i64::from(limit) + 1, tenant
             ).map_err(failed)?;
-            Ok(Page::new(records(rows)?, limit, |record: &ReleaseRecord| record.id))
+            Ok(Page::new(records(rows)?, limit, |release: &ListedRelease| release.id))
         }
 
         async fn sweep(&self, now: DateTime<Utc>, grace: Duration) -> Result<SweepCounts, StoreError> {

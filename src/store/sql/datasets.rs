@@ -64,11 +64,11 @@ pub(crate) const ALL_DATASETS: &str = concat!(
 pub(crate) const DATASET: &str =
     concat!("-- dataset\nSELECT ", dataset_and_key!(), " FROM datasets WHERE id = $1 AND tenant = $2");
 
-pub(crate) const DATASETS: &str = concat!(
-    "-- datasets\nSELECT ",
-    dataset_and_key!(),
-    " FROM datasets WHERE tenant = $3 AND id < $1 ORDER BY id DESC LIMIT $2"
-);
+pub(crate) const DATASETS: &str = "\
+-- datasets
+SELECT id, name, series, population, person, record_key, subject, max_rows_per_subject, created_at, row_count,
+    byte_count, format, purged_at
+FROM datasets WHERE tenant = $3 AND id < $1 ORDER BY id DESC LIMIT $2";
 
 pub(crate) const MARK_PURGED: &str = "\
 -- mark_purged

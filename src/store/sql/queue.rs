@@ -138,9 +138,11 @@ UPDATE jobs SET status = 'succeeded', finished_at = $2, release_id = $3, reused 
 
 pub(crate) const JOB: &str = concat!("-- job\nSELECT ", job_columns!(), " WHERE j.id = $1 AND j.tenant = $2");
 
-pub(crate) const JOBS: &str = concat!(
-    "-- jobs\nSELECT ",
-    job_columns!(),
-    "\nWHERE j.tenant = $7 AND j.id < $1 AND ($2 IS NULL OR j.status = $2) AND ($3 IS NULL OR j.dataset_id = $3)\n  \
-     AND ($4 IS NULL OR j.series = $4) AND ($5 IS NULL OR j.method = $5)\nORDER BY j.id DESC LIMIT $6"
-);
+pub(crate) const JOBS: &str = "\
+-- jobs
+SELECT j.id, j.dataset_id, j.method, j.priority, j.status, j.submitted_at, j.started_at, j.finished_at, j.attempt,
+    j.progress, j.release_id, j.reused, d.problem ->> 'type' AS problem_type
+FROM jobs AS j JOIN job_details AS d ON d.job_id = j.id
+WHERE j.tenant = $7 AND j.id < $1 AND ($2 IS NULL OR j.status = $2) AND ($3 IS NULL OR j.dataset_id = $3)
+    AND ($4 IS NULL OR j.series = $4) AND ($5 IS NULL OR j.method = $5)
+ORDER BY j.id DESC LIMIT $6";

@@ -64,12 +64,12 @@ SELECT id FROM releases WHERE id = $1";
 pub(crate) const RELEASE: &str =
     concat!("-- release\nSELECT ", release_columns!(), " WHERE r.id = $1 AND r.tenant = $2");
 
-pub(crate) const RELEASES: &str = concat!(
-    "-- releases\nSELECT ",
-    release_columns!(),
-    "\nWHERE r.tenant = $7 AND r.id < $1 AND ($2 IS NULL OR r.series = $2) AND ($3 IS NULL OR r.dataset_id = $3)\n  \
-     AND ($4 IS NULL OR r.method = $4) AND ($5 IS NULL OR r.status = $5)\nORDER BY r.id DESC LIMIT $6"
-);
+pub(crate) const RELEASES: &str = "\
+-- releases
+SELECT id, series, dataset_id, method, created_at, status FROM releases
+WHERE tenant = $7 AND id < $1 AND ($2 IS NULL OR series = $2) AND ($3 IS NULL OR dataset_id = $3)
+    AND ($4 IS NULL OR method = $4) AND ($5 IS NULL OR status = $5)
+ORDER BY id DESC LIMIT $6";
 
 pub(crate) const RELEASE_OF_POLICY: &str = "\
 -- release_of_policy

@@ -1,6 +1,7 @@
 //! Opening the store: its folder, its lock, its connections, its migrations.
 
 use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
+use std::io;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::Path;
 use std::time::Duration;
@@ -18,6 +19,14 @@ const DATABASE: &str = "guardian.db";
 const HAS_PINS: &str = "\
 -- has_pins
 SELECT COUNT(*) FROM sqlite_schema WHERE type = 'table' AND name = 'pins'";
+
+const COPY: &str = "\
+-- copy
+VACUUM INTO $1";
+
+const CHECK: &str = "\
+-- check
+PRAGMA quick_check(1)";
 
 const LOCK: &str = "guardian.lock";
 const READERS: u32 = 4;
@@ -95,6 +104,23 @@ impl SqliteStore {
         Ok(pinned)
     }
 
+    /// Copies the store of a folder into a new file (mode 0600), as it is at one moment, and checks the copy. Another process may
+    /// have the store open: readers and writers do not wait for each other.
+    ///
+    /// # Errors
+    /// When the file exists, or the store cannot be read; then no file remains.
+    pub async fn back_up(folder: &Path, file: &Path) -> Result<(), StoreError> {
+        let made = OpenOptions::new().write(true).create_new(true).mode(0o600).open(file).map_err(unusable)?;
+        let copied = copy_into(folder, file).await;
+        // what the copy says to have written is on the disk
+        let synced = copied.and_then(|()| made.sync_all().map_err(unusable));
+        if synced.is_err() {
+            // best effort: the error is the answer
+            let _ = std::fs::remove_file(file);
+        }
+        synced
+    }
+
     /// A store in a folder of its own that goes with it.
     #[cfg(test)]
     pub(crate) async fn temporary() -> Self {
@@ -133,6 +159,25 @@ impl SqliteStore {
             tracing::warn!("a reader held the journal: what was erased stays in it until the next sweep");
         }
         Ok(())
+    }
+}
+
+/// Copies the store of a folder into an empty file.
+async fn copy_into(folder: &Path, file: &Path) -> Result<(), StoreError> {
+    let name =
+        file.to_str().ok_or_else(|| unusable(io::Error::new(io::ErrorKind::InvalidInput, "the path is not UTF-8")))?;
+    let source = SqliteConnectOptions::new().filename(folder.join(DATABASE)).busy_timeout(PATIENCE);
+    let mut connection = source.pragma("temp_store", "MEMORY").connect().await.map_err(failed)?;
+    sqlx::query(COPY).bind(name).execute(&mut connection).await.map_err(failed)?;
+    connection.close().await.map_err(failed)?;
+
+    let copy = SqliteConnectOptions::new().filename(file).read_only(true);
+    let mut connection = copy.connect().await.map_err(failed)?;
+    let state: String = sqlx::query_scalar(CHECK).fetch_one(&mut connection).await.map_err(failed)?;
+    connection.close().await.map_err(failed)?;
+    match state.as_str() {
+        "ok" => Ok(()),
+        _ => Err(StoreError::corrupt(io::Error::other(state))),
     }
 }
 

@@ -14,11 +14,12 @@ use guardian::ports::{
     ChunkEncryptor, ClaimTerms, ClaimedJob, CommitOutcome, CoverageRecord, CoverageSelection, Cursor, DatasetRecord,
     DatasetStore, DisclosureStore, DocumentKind, DocumentVersion, FormerSeriesStore, Heartbeat, IdempotencyRecord,
     IdempotencyStore, ImportConflict, ImportSummary, JobEnd, JobFilter, JobQueue, JobRecord, LeaseToken, LedgerCopy,
-    LedgerSnapshot, LedgerTransferStore, LifecycleStore, MetadataStore, NamedDocument, NamedDocumentStore, NewCoverage,
-    NewDocument, NewIdempotencyKey, NewJob, Page, PartChunkRecord, PeopleEntry, PeopleEntryOutcome, PeopleStore,
-    QueueStatsStore, ReapProblems, Reaped, ReleaseCommit, ReleaseEvent, ReleaseFilter, ReleaseRecord, ReleaseStore,
-    Rotation, RotationCounts, SeparationRecord, SeriesDataset, SeriesRecord, SeriesStatements, SharedStore,
-    StatementRecord, StoreError, SweepCounts, TenantSettings, TenantStore, Transition, TransitionOutcome, WriteOutcome,
+    LedgerSnapshot, LedgerTransferStore, LifecycleStore, ListedDataset, ListedJob, ListedRelease, MetadataStore,
+    NamedDocument, NamedDocumentStore, NewCoverage, NewDocument, NewIdempotencyKey, NewJob, Page, PartChunkRecord,
+    PeopleEntry, PeopleEntryOutcome, PeopleStore, QueueStatsStore, ReapProblems, Reaped, ReleaseCommit, ReleaseEvent,
+    ReleaseFilter, ReleaseRecord, ReleaseStore, Rotation, RotationCounts, SeparationRecord, SeriesDataset,
+    SeriesRecord, SeriesStatements, SharedStore, StatementRecord, StoreError, SweepCounts, TenantSettings, TenantStore,
+    Transition, TransitionOutcome, WriteOutcome,
 };
 use guardian::vault::Ciphertext;
 use uuid::Uuid;
@@ -138,7 +139,7 @@ faulty! {
         fn insert_dataset(dataset: &DatasetRecord, audit_entry: &AuditEntry) -> ();
         fn discard_upload(id: Uuid) -> ();
         fn dataset(tenant: &str, id: Uuid) -> Option<DatasetRecord>;
-        fn datasets(tenant: &str, cursor: Option<Cursor>, limit: u32) -> Page<DatasetRecord>;
+        fn datasets(tenant: &str, cursor: Option<Cursor>, limit: u32) -> Page<ListedDataset>;
         fn purge_dataset(tenant: &str, id: Uuid, at: DateTime<Utc>, audit_entry: &AuditEntry) -> DatasetRecord;
         fn unencrypted_datasets() -> Vec<Uuid>;
         fn encrypt_dataset(dataset: Uuid, wrapped_key: &[u8], encrypt: ChunkEncryptor<'_>) -> ();
@@ -158,7 +159,7 @@ faulty! {
         fn expire_all_leases(now: DateTime<Utc>) -> u64;
         fn queued_jobs(tenant: &str) -> u64;
         fn job(tenant: &str, id: Uuid) -> Option<JobRecord>;
-        fn jobs(tenant: &str, filter: &JobFilter, cursor: Option<Cursor>, limit: u32) -> Page<JobRecord>;
+        fn jobs(tenant: &str, filter: &JobFilter, cursor: Option<Cursor>, limit: u32) -> Page<ListedJob>;
     }
     impl ReleaseStore {
         fn put_part_chunk(job: Uuid, attempt: u32, chunk: &PartChunkRecord) -> ();
@@ -169,7 +170,7 @@ faulty! {
         fn release(tenant: &str, id: Uuid) -> Option<ReleaseRecord>;
         fn release_of_policy(tenant: &str, series: &str, policy: &str) -> Option<Uuid>;
         fn internal_report(tenant: &str, release: Uuid) -> Option<Ciphertext>;
-        fn releases(tenant: &str, filter: &ReleaseFilter, cursor: Option<Cursor>, limit: u32) -> Page<ReleaseRecord>;
+        fn releases(tenant: &str, filter: &ReleaseFilter, cursor: Option<Cursor>, limit: u32) -> Page<ListedRelease>;
         fn sweep(now: DateTime<Utc>, grace: Duration) -> SweepCounts;
     }
     impl DisclosureStore {

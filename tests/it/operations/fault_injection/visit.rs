@@ -7,7 +7,7 @@ use axum::Router;
 use axum::body::{Body, to_bytes};
 use axum::http::Request;
 use guardian::api;
-use guardian::api::{App, AuthMethods, ConcurrencyLimit, ConcurrencyLimits, Gateway, Readiness};
+use guardian::api::{App, AuthMethods, ConcurrencyLimit, ConcurrencyLimits, Gateway, Readiness, RenderingCache};
 use guardian::app::{AppService, ReleaseKeySource};
 use guardian::clock::Clock;
 use guardian::inputs::MemoryBudget;
@@ -91,6 +91,11 @@ impl Bench {
                 idle: Duration::from_secs(60),
                 upload: Duration::from_secs(60),
             },
+            renderings: RenderingCache::new(
+                std::env::temp_dir().into(),
+                1 << 20,
+                ConcurrencyLimit::new("renderings", 4),
+            ),
             accepts: AuthMethods::default(),
             readiness,
             gateway: Gateway::default(),
@@ -167,7 +172,8 @@ impl Bench {
                 assert!(self.store.get_column_chunk(dataset.id, 0, column).await.unwrap().is_some());
             }
         }
-        for release in self.store.releases("default", &Default::default(), None, 10).await.unwrap().items {
+        for listed in self.store.releases("default", &Default::default(), None, 10).await.unwrap().items {
+            let release = self.store.release("default", listed.id).await.unwrap().unwrap();
             for table in release.manifest["tables"].as_array().unwrap() {
                 for part in table["parts"].as_array().unwrap() {
                     let file = text(&part["file"]);
@@ -291,7 +297,8 @@ async fn nothing_is_left_over(bench: &Bench, jobs: &[Value], dataset: &str) {
     for column in 0..6 {
         assert_eq!(store.get_column_chunk(dataset.parse().unwrap(), 0, column).await.unwrap(), None);
     }
-    let release = &store.releases("default", &Default::default(), None, 10).await.unwrap().items[0];
+    let listed = &store.releases("default", &Default::default(), None, 10).await.unwrap().items[0];
+    let release = store.release("default", listed.id).await.unwrap().unwrap();
     for job in jobs {
         let id = text(&job["id"]).parse().unwrap();
         for attempt in 1..=job["attempt"].as_u64().unwrap() as u32 {
