@@ -15,7 +15,7 @@ pub struct RequestLimits {
     /// Maximum size of a cell of a table
     #[arg(long, env = "GUARDIAN_MAX_CELL_BYTES", value_name = "BYTES", default_value_t = Self::DEFAULT.max_cell_bytes, value_parser = chunk_bytes)]
     pub max_cell_bytes: u64,
-    /// Maximum size of a row of a CSV or NDJSON table
+    /// Maximum size of a row of a CSV, NDJSON or JSON table
     #[arg(long, env = "GUARDIAN_MAX_ROW_BYTES", value_name = "BYTES", default_value_t = Self::DEFAULT.max_row_bytes, value_parser = chunk_bytes)]
     pub max_row_bytes: u64,
     /// Maximum size of a record batch of an Arrow stream or a page of a Parquet file
@@ -45,6 +45,10 @@ pub struct RequestLimits {
     /// Maximum number of concurrent downloads of parts and archives; others are answered 429
     #[arg(long, env = "GUARDIAN_MAX_DOWNLOADS", default_value_t = Self::DEFAULT.max_downloads, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub max_downloads: u32,
+    /// Maximum total size of the rendered parts that the data folder holds for requests of ranges, of which one tenant has at most
+    /// half; 0 to answer with whole parts
+    #[arg(long, env = "GUARDIAN_MAX_RENDERED_BYTES", value_name = "BYTES", default_value_t = Self::DEFAULT.max_rendered_bytes, value_parser = bytes)]
+    pub max_rendered_bytes: u64,
     /// Maximum number of concurrent connections. Above it the connection that has rested longest is closed
     #[arg(long, env = "GUARDIAN_MAX_CONNECTIONS", default_value_t = Self::DEFAULT.max_connections, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub max_connections: u32,
@@ -72,6 +76,7 @@ impl RequestLimits {
         max_requests: 1024,
         max_waiting: 512,
         max_downloads: 64,
+        max_rendered_bytes: 4 << 30,
         max_connections: 4096,
         max_connections_per_address: None,
         unread_seconds: 60,

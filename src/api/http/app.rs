@@ -7,6 +7,7 @@ use tokio_util::sync::CancellationToken;
 use super::credentials::AuthMethods;
 use super::gateway::Gateway;
 use super::limits::{ConcurrencyLimit, ConcurrencyLimits};
+use super::renderings::RenderingCache;
 use crate::app::AppService;
 use crate::microdata::formats::IngestLimits;
 use crate::ports::{Store, StoreError};
@@ -66,6 +67,8 @@ pub struct App {
     pub plans: ConcurrencyLimit,
     /// Limits of all requests.
     pub bounds: ConcurrencyLimits,
+    /// Renderings of parts, for requests of ranges.
+    pub renderings: RenderingCache,
     /// Accepted methods of authentication.
     pub accepts: AuthMethods,
     /// Conditions of `/readyz`.

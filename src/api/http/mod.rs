@@ -12,4 +12,5 @@ pub(super) mod limits;
 pub(super) mod negotiation;
 pub(super) mod origin;
 pub(super) mod page;
+pub(super) mod renderings;
 pub(super) mod tracing;

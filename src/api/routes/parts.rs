@@ -1,10 +1,11 @@
 //! Downloads of parts. Reads parts and manifests, but no dataset.
 
-use axum::body::Body;
 use axum::extract::State;
 use axum::http::{HeaderMap, header};
 use axum::response::{IntoResponse, Response};
+use futures_util::{FutureExt, StreamExt};
 
+use super::download::{Download, DownloadRequest};
 use super::linked::LinkedViewRequest;
 use super::part_query::etag;
 use super::part_query::{FORMATS, Format, PartQuery, chunk_at, cursor_problem, etag_matches, not_modified, set_etag};
@@ -13,7 +14,6 @@ use super::{linked, part_stream, served};
 use crate::api::http::access::Authenticated;
 use crate::api::http::app::App;
 use crate::api::http::extract::{PartPath, QueryParameters, no_such_part};
-use crate::api::http::limits::hold_until_sent;
 use crate::api::http::negotiation::{MediaOffer, negotiate};
 use crate::api::http::page;
 use crate::api::openapi::declared::PartPage;
@@ -31,17 +31,28 @@ use crate::report::{
 /// UTC, text has a dictionary in each row group or batch, and a missing value is null. The files contain no metadata except the
 /// schema.
 ///
+/// A range of bytes and `HEAD` require a length: the service renders the part once and keeps the bytes for ten minutes after their last
+/// use. So tools that read Parquet by ranges work on the address of a part. Several ranges, and ranges of a part that is too large to be
+/// kept, are answered whole.
+///
 /// `view=linked` returns one table with all attributes of a bucketized table. It links the rows of a bucket at random: it shows one of
 /// the equally likely matchings. The view is synthetic, as the header `Guardian-Linkage` says. It is a function of the parts alone and
 /// reveals nothing else. Its combinations of attributes from different parts describe no person.
 #[utoipa::path(get, path = "/v1/releases/{id}/tables/{table}/parts/{part}", tag = "releases",
     params(("id" = Uuid, Path), ("table" = String, Path), ("part" = String, Path), PartQuery,
-        ("If-None-Match" = Option<String>, Header, description = "ETags of the client; an unchanged part is answered 304.")),
+        ("If-None-Match" = Option<String>, Header, description = "ETags of the client; an unchanged part is answered 304."),
+        ("Range" = Option<String>, Header, description = "One range of bytes of a streamed format."),
+        ("If-Range" = Option<String>, Header, description = "The ETag of the part that the range belongs to; another part is answered whole.")),
     responses(
-        (status = 200, headers(("ETag" = String), ("Guardian-Linkage" = String)), content(
+        (status = 200, headers(("ETag" = String), ("Accept-Ranges" = String), ("Guardian-Linkage" = String)), content(
             (String = "text/csv"),
             (String = "application/x-ndjson"),
             (PartPage = "application/json"),
+            (Vec<u8> = "application/vnd.apache.parquet"),
+            (Vec<u8> = "application/vnd.apache.arrow.stream"))),
+        (status = 206, headers(("ETag" = String), ("Content-Range" = String)), content(
+            (String = "text/csv"),
+            (String = "application/x-ndjson"),
             (Vec<u8> = "application/vnd.apache.parquet"),
             (Vec<u8> = "application/vnd.apache.arrow.stream"))),
         (status = 304, description = "the part has an ETag of If-None-Match")))]
@@ -50,9 +61,9 @@ pub(in crate::api) async fn get(
     Authenticated(caller): Authenticated,
     PartPath { release, table, part }: PartPath,
     QueryParameters(query): QueryParameters<PartQuery>,
-    headers: HeaderMap,
+    request: DownloadRequest,
 ) -> Result<Response, Problem> {
-    let offer = negotiated(query.format.as_deref(), &headers);
+    let offer = negotiated(query.format.as_deref(), &request.headers);
     let (counts, is_linked) = match query.view.as_deref() {
         None => (false, false),
         Some("counts") => (true, false),
@@ -70,8 +81,8 @@ pub(in crate::api) async fn get(
         (Some(offer), _) => offer,
     };
     if is_linked {
-        let request = LinkedViewRequest { release, table, offer, query: &query, headers: &headers };
-        return linked::get(&app, &caller, request).await;
+        let linked = LinkedViewRequest { release, table, offer, query: &query, request: &request };
+        return linked::get(&app, &caller, linked).await;
     }
     let part = table.parts[index].clone();
     if counts && counted(&part).is_none() {
@@ -80,12 +91,12 @@ pub(in crate::api) async fn get(
     }
     served::record_read(&app, &caller, &release).await?;
     let (suffix, media_type, format) = offer;
-    let download = PartDownload { app: &app, tenant: &caller.tenant, release, part: &part, suffix, media_type, counts };
+    let download = PartDownload { app: &app, release, part: &part, suffix, media_type, counts };
     match format {
-        Format::Json => download.page(&query, &headers).await,
+        Format::Json => download.page(&query, &request.headers).await,
         Format::Streamed(streamed) => {
             query.is_whole()?;
-            download.stream(streamed, &headers).await
+            download.stream(streamed, &request).await
         }
     }
 }
@@ -111,7 +122,6 @@ impl FoundPart {
 /// A part in a requested form.
 struct PartDownload<'a> {
     app: &'a App,
-    tenant: &'a str,
     release: ReleaseRecord,
     part: &'a ManifestPart,
     /// Of the name of the file.
@@ -137,9 +147,9 @@ impl PartDownload<'_> {
         Ok(response)
     }
 
-    async fn stream(self, format: PartFormat, headers: &HeaderMap) -> Result<Response, Problem> {
+    async fn stream(self, format: PartFormat, request: &DownloadRequest) -> Result<Response, Problem> {
         let view = self.view();
-        let Self { app, tenant, release, part, suffix, media_type, counts } = self;
+        let Self { app, release, part, suffix, media_type, counts } = self;
         let (etag, media_type) = match format {
             PartFormat::Csv => (etag(part, &format!("csv{view}")), "text/csv; charset=utf-8; header=present"),
             PartFormat::Ndjson => (etag(part, &format!("ndjson{view}")), media_type),
@@ -148,21 +158,24 @@ impl PartDownload<'_> {
                 (etag(part, &format!("{suffix}{view}-{}", env!("CARGO_PKG_VERSION"))), media_type)
             }
         };
-        if etag_matches(headers, &etag) {
+        if etag_matches(&request.headers, &etag) {
             return Ok(not_modified(etag));
         }
-        let permit = app.bounds.downloads.try_acquire(tenant)?;
         let stem = part.file.strip_suffix(".csv").unwrap_or(&part.file);
         let attachment = format!("attachment; filename=\"{stem}{}.{suffix}\"", view.replace('-', "."));
-        let scales = part_stream::scales(app, &release, part, format).await?;
-        let rendering =
-            Rendering::new(part, format, counts, scales.as_ref()).map_err(|error| storage_problem(&error))?;
-        let body = part_stream::part(app.clone(), release, part, rendering.ok_or_else(no_such_part)?);
-        let mut response = Response::new(Body::from_stream(body));
-        let fields =
-            [(header::CONTENT_TYPE, media_type), (header::ETAG, &etag), (header::CONTENT_DISPOSITION, &attachment)];
-        set_etag(&mut response, fields);
-        Ok(hold_until_sent(response, permit))
+        let source = || {
+            async {
+                let scales = part_stream::scales(app, &release, part, format).await?;
+                let rendering =
+                    Rendering::new(part, format, counts, scales.as_ref()).map_err(|error| storage_problem(&error))?;
+                let rendering = rendering.ok_or_else(no_such_part)?;
+                Ok(part_stream::part(app.clone(), release.clone(), part, rendering).boxed())
+            }
+            .boxed()
+        };
+        let (file, attachment) = (part.file.as_str(), attachment.as_str());
+        let download = Download { app, release: &release, file, etag: &etag, media_type, attachment };
+        download.answer(request, source).await
     }
 }
 

@@ -5,4 +5,5 @@ pub(crate) mod linked_view;
 pub(crate) mod output_formats;
 pub(crate) mod profiles;
 pub(crate) mod queries;
+pub(crate) mod ranges;
 pub(crate) mod report_pages;

@@ -23,7 +23,7 @@ use crate::service::input_formats::{
 use crate::support::harness::{HOSPITAL, MARKER, Server, hospital_method, part_path, text};
 
 /// A cell of an output as its CSV text.
-fn cell(array: &dyn Array, row: usize) -> Option<String> {
+pub(crate) fn cell(array: &dyn Array, row: usize) -> Option<String> {
     if array.is_null(row) {
         return None;
     }
