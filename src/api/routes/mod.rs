@@ -6,6 +6,7 @@ pub(super) mod attacks_on_original;
 pub(super) mod audit_log;
 pub(super) mod calculators;
 pub(super) mod datasets;
+pub(super) mod download;
 pub(super) mod events;
 pub(super) mod health;
 pub(super) mod internal_report;

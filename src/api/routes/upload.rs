@@ -1,12 +1,13 @@
 //! Uploads: the body goes through a channel to a blocking thread that parses and stores it.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::io;
 
 use axum::Json;
 use axum::extract::{DefaultBodyLimit, FromRequest, Multipart, RawQuery, Request, State};
 use axum::http::{HeaderMap, HeaderName, StatusCode, header};
 use serde::Deserialize;
+use serde_json::Value;
 use tokio::runtime::Handle;
 use tokio::task::JoinHandle;
 use tracing::Span;
@@ -84,10 +85,15 @@ struct UploadForm {
     file: Vec<u8>,
 }
 
+/// A row of a JSON array: a text, a number, a boolean or null for each column.
+#[derive(ToSchema)]
+#[expect(dead_code, reason = "describes a form that is read as a stream")]
+pub(in crate::api) struct UploadedRow(BTreeMap<String, Value>);
+
 /// Uploads a table
 ///
-/// Formats: CSV (RFC 4180) with a header, NDJSON with one flat object per line, Parquet, an Arrow IPC stream, or an Arrow file (Feather,
-/// version 2); plain, gzip or zstd. Record batches may be compressed (LZ4, ZSTD).
+/// Formats: CSV (RFC 4180) with a header, NDJSON with one flat object per line, a JSON array of flat objects, Parquet, an Arrow IPC
+/// stream, or an Arrow file (Feather, version 2); plain, gzip or zstd. Record batches may be compressed (LZ4, ZSTD).
 /// The table is the body, or the part `file` of a form. In CSV, an unquoted empty field is a missing value and a quoted one the empty
 /// string. Text is UTF-8. Floats become their shortest exact decimals.
 ///
@@ -102,6 +108,7 @@ struct UploadForm {
     request_body(content(
         (String = "text/csv"),
         (String = "application/x-ndjson"),
+        (Vec<UploadedRow> = "application/json"),
         (Vec<u8> = "application/vnd.apache.parquet"),
         (Vec<u8> = "application/vnd.apache.arrow.stream"),
         (Vec<u8> = "application/vnd.apache.arrow.file"),

@@ -14,6 +14,8 @@ pub enum InputFormat {
     Csv,
     /// A flat JSON object a line.
     Ndjson,
+    /// A JSON array of flat objects.
+    Json,
     /// Apache Parquet.
     Parquet,
     /// An Arrow IPC stream, or an Arrow file (Feather, version 2), which is such a stream with a footer.
@@ -22,7 +24,7 @@ pub enum InputFormat {
 
 impl InputFormat {
     /// All of them.
-    pub const ALL: [Self; 4] = [Self::Csv, Self::Ndjson, Self::Parquet, Self::Arrow];
+    pub const ALL: [Self; 5] = [Self::Csv, Self::Ndjson, Self::Json, Self::Parquet, Self::Arrow];
 
     /// The media type.
     #[must_use]
@@ -30,6 +32,7 @@ impl InputFormat {
         match self {
             Self::Csv => "text/csv",
             Self::Ndjson => "application/x-ndjson",
+            Self::Json => "application/json",
             Self::Parquet => "application/vnd.apache.parquet",
             Self::Arrow => "application/vnd.apache.arrow.stream",
         }
@@ -54,6 +57,7 @@ impl InputFormat {
         match name.rsplit_once('.')?.1.to_ascii_lowercase().as_str() {
             "csv" | "tsv" => Some(Self::Csv),
             "ndjson" | "jsonl" => Some(Self::Ndjson),
+            "json" => Some(Self::Json),
             "parquet" => Some(Self::Parquet),
             "arrow" | "arrows" | "feather" => Some(Self::Arrow),
             _ => None,
@@ -70,6 +74,11 @@ impl InputFormat {
             Self::Arrow
         } else if text.first() == Some(&b'{') {
             Self::Ndjson
+        } else if text
+            .strip_prefix(b"[")
+            .is_some_and(|rest| matches!(rest.trim_ascii_start().first(), None | Some(b'{' | b']')))
+        {
+            Self::Json
         } else {
             Self::Csv
         }
@@ -98,7 +107,9 @@ mod tests {
     #[test]
     fn format_follows_name_type_and_first_bytes() {
         assert_eq!(InputFormat::of_media_type("Application/X-NDJSON"), Some(InputFormat::Ndjson));
-        assert_eq!(InputFormat::of_media_type("application/json"), None);
+        assert_eq!(InputFormat::of_media_type("application/json"), Some(InputFormat::Json));
+        assert_eq!(InputFormat::of_media_type("application/xml"), None);
+        assert_eq!(InputFormat::of_file_name("t.json"), Some(InputFormat::Json));
         assert_eq!(InputFormat::of_file_name("a.b.PARQUET"), Some(InputFormat::Parquet));
         assert_eq!(InputFormat::of_file_name("csv"), None);
         assert_eq!(InputFormat::of_file_name("t.feather"), Some(InputFormat::Arrow));
@@ -109,6 +120,9 @@ mod tests {
             (b"\xFF\xFF\xFF\xFF\x80\0\0\0", InputFormat::Arrow),
             (b"\n {\"a\":1", InputFormat::Ndjson),
             (b"\xEF\xBB\xBF{\"a\"", InputFormat::Ndjson),
+            (b"[\n  {\"a\"", InputFormat::Json),
+            (b"\xEF\xBB\xBF[    ", InputFormat::Json),
+            (b"[a],b\n1", InputFormat::Csv),
             (b"a,b\n1,2\n", InputFormat::Csv),
             (b"", InputFormat::Csv),
         ] {

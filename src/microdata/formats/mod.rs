@@ -7,6 +7,7 @@ pub mod compression;
 pub mod csv;
 mod error;
 pub(super) mod input;
+mod json_array;
 pub mod ndjson;
 pub(super) mod open;
 pub mod parquet;

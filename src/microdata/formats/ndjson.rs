@@ -1,4 +1,4 @@
-//! Reads NDJSON: one flat JSON object a line.
+//! Reads NDJSON, one flat JSON object a line, and JSON arrays of flat objects.
 //!
 //! The columns are the keys of the rows of the first chunk (at most 65,535 rows), in order of first appearance; a key that
 //! appears later is refused, since the rows before are stored by then. A missing key is a missing value, as is null. Numbers
@@ -15,6 +15,7 @@ use serde_json::value::RawValue;
 use super::collect::{Collector, malformed};
 use super::error::IngestError;
 use super::input::TableReader;
+use super::json_array::ArrayObjects;
 use crate::microdata::limits::IngestLimits;
 use crate::microdata::{AttributeType, Chunk};
 
@@ -22,9 +23,9 @@ const LINE_BUFFER_BYTES: usize = 128 << 10;
 /// A number with more digits, written out, is refused.
 const MAX_DIGITS: usize = 400;
 
-/// Gives the lines of an NDJSON file as [`Chunk`]s.
+/// Gives the objects of an NDJSON file or a JSON array as [`Chunk`]s.
 pub struct NdjsonReader<R> {
-    lines: Lines<R>,
+    objects: Objects<R>,
     collector: Collector,
     seen: Vec<SeenKinds>,
     /// The first chunk, which was read for the columns.
@@ -42,21 +43,41 @@ struct SeenKinds {
 }
 
 impl<R: Read + Send> NdjsonReader<R> {
-    /// Reads the first chunk, and so learns the columns.
+    /// Reads the first chunk of an NDJSON file, and so learns the columns.
     ///
     /// # Errors
     /// [`IngestError`]
     pub fn open(reader: R, types: Vec<(String, AttributeType)>, limits: &IngestLimits) -> Result<Self, IngestError> {
-        let max = limits.max_record_bytes.min(1 << 30);
         let lines = Lines {
             reader: BufReader::with_capacity(LINE_BUFFER_BYTES, reader),
             line: Vec::new(),
             at: 0,
             next: 0,
-            max,
+            max: max_object_bytes(limits),
         };
+        Self::begin(Objects::Lines(lines), types, limits)
+    }
+
+    /// Reads the first chunk of a JSON array, and so learns the columns.
+    ///
+    /// # Errors
+    /// [`IngestError`]
+    pub fn open_array(
+        reader: R,
+        types: Vec<(String, AttributeType)>,
+        limits: &IngestLimits,
+    ) -> Result<Self, IngestError> {
+        let objects = ArrayObjects::new(reader, max_object_bytes(limits));
+        Self::begin(Objects::Array(objects), types, limits)
+    }
+
+    fn begin(
+        objects: Objects<R>,
+        types: Vec<(String, AttributeType)>,
+        limits: &IngestLimits,
+    ) -> Result<Self, IngestError> {
         let collector = Collector::new(types, limits);
-        let mut opened = Self { lines, collector, seen: Vec::new(), first: None, columns_known: false, done: false };
+        let mut opened = Self { objects, collector, seen: Vec::new(), first: None, columns_known: false, done: false };
         opened.first = opened.read_chunk()?;
         if opened.first.is_none() {
             return Err(IngestError::Empty);
@@ -73,7 +94,7 @@ impl<R: Read + Send> NdjsonReader<R> {
         self.done = true;
         let mut rows = 0;
         while self.collector.room() > 0 {
-            if !self.lines.advance(rows + self.collector.before() + 1)? {
+            if !self.objects.advance(rows + self.collector.before() + 1)? {
                 return self.collector.finish();
             }
             self.row(rows as usize)?;
@@ -83,13 +104,14 @@ impl<R: Read + Send> NdjsonReader<R> {
         self.collector.finish()
     }
 
-    /// Takes the line under way as row `row` of the chunk.
+    /// Takes the object under way as row `row` of the chunk.
     fn row(&mut self, row: usize) -> Result<(), IngestError> {
         let number = self.collector.before() + row as u64 + 1;
-        let byte = Some(self.lines.at);
+        let (object, at) = self.objects.current();
+        let byte = Some(at);
         let bad =
             |detail: &str| IngestError::Malformed { row: Some(number), column: None, byte, detail: detail.into() };
-        let text = std::str::from_utf8(&self.lines.line).map_err(|_| bad("the line is not UTF-8"))?;
+        let text = std::str::from_utf8(object).map_err(|_| bad("the row is not UTF-8"))?;
         let mut fault = None;
         let taking = RowVisitor {
             row,
@@ -105,7 +127,7 @@ impl<R: Read + Send> NdjsonReader<R> {
             return Err(fault);
         }
         // the parser's own text may quote what it read
-        taken.map_err(|_| bad("the line is not one JSON object"))?;
+        taken.map_err(|_| bad("the row is not one JSON object"))?;
         if self.seen.is_empty() {
             return Err(bad("the first row has no columns"));
         }
@@ -138,6 +160,35 @@ impl<R: Read + Send> TableReader for NdjsonReader<R> {
         match self.first.take() {
             Some(first) => Ok(Some(first)),
             None => self.read_chunk(),
+        }
+    }
+}
+
+/// The most bytes of one object.
+fn max_object_bytes(limits: &IngestLimits) -> u64 {
+    limits.max_record_bytes.min(1 << 30)
+}
+
+/// Where the objects of a table stand.
+enum Objects<R> {
+    Lines(Lines<R>),
+    Array(ArrayObjects<R>),
+}
+
+impl<R: Read> Objects<R> {
+    /// Goes to the next object; false at the end. `row` is the row it would be.
+    fn advance(&mut self, row: u64) -> Result<bool, IngestError> {
+        match self {
+            Self::Lines(lines) => lines.advance(row),
+            Self::Array(objects) => objects.advance(row),
+        }
+    }
+
+    /// The text of the object, and where it begins.
+    fn current(&self) -> (&[u8], u64) {
+        match self {
+            Self::Lines(lines) => (&lines.line, lines.at),
+            Self::Array(objects) => objects.current(),
         }
     }
 }
@@ -312,12 +363,81 @@ mod tests {
         while let Some(chunk) = reader.next_chunk()? {
             for row in 0..chunk.rows as usize {
                 let cell =
-                    |value: Option<&[u8]>| value.map_or("-".into(), |value| String::from_utf8_lossy(value).into());
+                    |value: Option<&[u8]>| value.map_or("-".to_owned(), |value| String::from_utf8_lossy(value).into());
                 let cells: Vec<String> = chunk.columns.iter().map(|column| cell(column.value(row))).collect();
                 rows.push(cells.join("|"));
             }
         }
         Ok((reader.names().to_vec(), rows, reader.kinds()))
+    }
+
+    /// Bytes that come one at a time, as a slow client sends them.
+    struct Dripping<'a>(&'a [u8]);
+
+    impl Read for Dripping<'_> {
+        fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+            let length = buffer.len().min(1);
+            self.0.read(&mut buffer[..length])
+        }
+    }
+
+    /// The rows of an array, with `-` for missing cells, or the row and the reason of its fault.
+    fn rows_of(bytes: impl Read + Send) -> Result<Vec<String>, (Option<u64>, String)> {
+        let limits = IngestLimits { max_record_bytes: 60, ..IngestLimits::default() };
+        let read = || {
+            let (mut reader, mut rows) = (NdjsonReader::open_array(bytes, Vec::new(), &limits)?, Vec::new());
+            while let Some(chunk) = reader.next_chunk()? {
+                for row in 0..chunk.rows as usize {
+                    let cell =
+                        |value: Option<&[u8]>| value.map_or("-".into(), |value| String::from_utf8_lossy(value).into());
+                    let cells: Vec<String> = chunk.columns.iter().map(|column| cell(column.value(row))).collect();
+                    rows.push(cells.join("|"));
+                }
+            }
+            Ok(rows)
+        };
+        read().map_err(|error| match error {
+            IngestError::Malformed { row, detail, .. } => (row, detail),
+            IngestError::TooLarge { row, what, .. } => (row, what.to_owned()),
+            other => (None, other.to_string()),
+        })
+    }
+
+    fn of_array(input: &str) -> Result<Vec<String>, (Option<u64>, String)> {
+        let rows = rows_of(input.as_bytes());
+        assert_eq!(rows, rows_of(Dripping(input.as_bytes())), "{input}");
+        rows
+    }
+
+    #[test]
+    fn objects_of_an_array_become_rows() {
+        let spread = "\u{feff} [\n  {\"a\": 1,\r\n \"b\": \"]},{\\\"\"}\n,{\"b\":null}  , {\"a\":2}\n]\n ";
+        assert_eq!(of_array(spread).unwrap(), ["1|]},{\"", "-|-", "2|-"]);
+        assert_eq!(of_array("[{\"a\":1}]").unwrap(), ["1"]);
+        for empty in ["", "  ", "[]", "[ ]\n"] {
+            assert_eq!(of_array(empty).unwrap_err(), (None, "the input is empty".to_owned()), "{empty:?}");
+        }
+    }
+
+    #[test]
+    fn arrays_that_are_no_tables_are_refused() {
+        for (input, row, detail) in [
+            ("{\"a\":1}", 1, "a table in JSON is an array of objects; objects one a line are application/x-ndjson"),
+            ("[{\"a\":1}", 2, "the array is not closed"),
+            ("[{\"a\":1}, {\"a\"", 2, "the array is not closed"),
+            ("[{\"a\":1},]", 2, "each element of the array must be an object"),
+            ("[,{\"a\":1}]", 1, "each element of the array must be an object"),
+            ("[{\"a\":1},,{\"a\":1}]", 2, "each element of the array must be an object"),
+            ("[{\"a\":1}{\"a\":1}]", 2, "expected a comma or the end of the array"),
+            ("[{\"a\":1}, 7]", 2, "each element of the array must be an object"),
+            ("[[{\"a\":1}]]", 1, "each element of the array must be an object"),
+            ("[{\"a\":1}] []", 2, "something follows the array"),
+            ("[{\"a\":1}, {\"a\":[1]}]", 2, "the value is nested"),
+            ("[{\"a\":1}, {\"a\":]}]", 2, "the row is not one JSON object"),
+            ("[{\"a\":\"0123456789012345678901234567890123456789012345678901234567890\"}]", 1, "bytes of a record"),
+        ] {
+            assert_eq!(of_array(input).unwrap_err(), (Some(row), detail.to_owned()), "{input}");
+        }
     }
 
     fn refused(input: &str) -> (Option<u64>, Option<String>, String) {
@@ -354,7 +474,7 @@ mod tests {
             "{\"a\":1}\n{\"a\":1}{\"a\":2}",
             "{\"a\":1}\n{\"a\":0",
         ] {
-            assert_eq!(refused(broken), (Some(2), None, "the line is not one JSON object".to_owned()));
+            assert_eq!(refused(broken), (Some(2), None, "the row is not one JSON object".to_owned()));
         }
         assert!(matches!(read(""), Err(IngestError::Empty)));
         assert_eq!(refused("{}").0, Some(1));
@@ -403,8 +523,10 @@ mod tests {
     proptest! {
         #[test]
         fn arbitrary_bytes_do_not_panic(bytes in prop::collection::vec(prop::sample::select(b"{}[]\":,a1e-.tn\\\n\xff".to_vec()), 0..80)) {
-            if let Ok(mut reader) = NdjsonReader::open(&bytes[..], Vec::new(), &IngestLimits::default()) {
-                while let Ok(Some(_)) = reader.next_chunk() {}
+            for open in [NdjsonReader::open, NdjsonReader::open_array] {
+                if let Ok(mut reader) = open(&bytes[..], Vec::new(), &IngestLimits::default()) {
+                    while let Ok(Some(_)) = reader.next_chunk() {}
+                }
             }
         }
     }

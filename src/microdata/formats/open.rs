@@ -24,6 +24,7 @@ pub fn open(
     Ok(match format {
         InputFormat::Csv => Box::new(CsvReader::open(body, options, limits)?),
         InputFormat::Ndjson => Box::new(NdjsonReader::open(body, options.types, limits)?),
+        InputFormat::Json => Box::new(NdjsonReader::open_array(body, options.types, limits)?),
         InputFormat::Parquet => Box::new(ParquetReader::open(spooled(body, spool)?, options.types, limits)?),
         InputFormat::Arrow => Box::new(ArrowReader::open(body, options.types, limits)?),
     })

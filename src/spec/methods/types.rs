@@ -91,8 +91,8 @@ choice! {
 
 choice! {
     /// What a release of the algorithm `auto` is for. `entropy` (when not given): the candidate that leaves readers the least
-    /// uncertainty. `count`: the same among the forms of `uad` alone where four or more attributes are protected, since `gd` then
-    /// answers COUNT queries worse; among all candidates where fewer are.
+    /// uncertainty. `count`: the same among the forms of `uad` alone where four or more attributes are protected; among all
+    /// candidates where fewer are.
     pub enum AutoGoal as "AutoGoal" {
         /// The least entropy of the reader's estimate.
         Entropy = "entropy",

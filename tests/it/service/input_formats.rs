@@ -19,6 +19,7 @@ use serde_json::{Value, json};
 use crate::support::harness::{Answer, MARKER, Server, text};
 
 pub(crate) const NDJSON: &str = "application/x-ndjson";
+const JSON: &str = "application/json";
 
 pub(crate) const PARQUET: &str = "application/vnd.apache.parquet";
 
@@ -115,6 +116,11 @@ fn ndjson() -> String {
     .collect()
 }
 
+/// The same rows as an array.
+fn json_array() -> String {
+    format!("[{}]\n", ndjson().trim_end().replace('\n', ",\n  "))
+}
+
 /// The same key for every release.
 async fn same_key() -> Server {
     Server::start_as(|_| {}, Arc::new(|| Ok(Secret::new([7; 32])))).await
@@ -153,7 +159,11 @@ async fn the_same_table_is_the_same_in_every_format() {
     // a server each, so that no release stands beside another
     let mut results: Vec<(String, Value, Vec<String>, Value)> = Vec::new();
     let batches = [batch().slice(0, 2), batch().slice(2, 4)];
-    let mut inputs = vec![(NDJSON.to_owned(), ndjson().into_bytes()), (ARROW.to_owned(), arrow_of(&batches))];
+    let mut inputs = vec![
+        (NDJSON.to_owned(), ndjson().into_bytes()),
+        (JSON.to_owned(), json_array().into_bytes()),
+        (ARROW.to_owned(), arrow_of(&batches)),
+    ];
     let mut file = arrow_ipc::writer::FileWriter::try_new(Vec::new(), &batches[0].schema()).unwrap();
     batches.iter().for_each(|batch| file.write(batch).unwrap());
     inputs.push((ARROW.to_owned(), file.into_inner().unwrap()));
@@ -215,9 +225,14 @@ async fn equal_content_is_known_across_formats() {
     let parquet = parquet_of(std::slice::from_ref(&batch), Compression::SNAPPY, WriterVersion::PARQUET_2_0);
     let ndjson = "{\"a\":1,\"b\":\"x\"}\n{\"a\":2}\n{\"b\":\"y\",\"a\":null}\n";
     let mut releases = Vec::new();
-    for (kind, body) in
-        [("text/csv", csv.into()), (PARQUET, parquet), (ARROW, arrow_of(&[batch])), (NDJSON, ndjson.into())]
-    {
+    let array = "[{\"a\":1,\"b\":\"x\"},{\"a\":2},{\"b\":\"y\",\"a\":null}]";
+    for (kind, body) in [
+        ("text/csv", csv.into()),
+        (PARQUET, parquet),
+        (ARROW, arrow_of(&[batch])),
+        (NDJSON, ndjson.into()),
+        (JSON, array.into()),
+    ] {
         let dataset = server.upload_with("name=s", body, &[("content-type", kind)]).await.ok(201);
         let job = server.job(&text(&dataset["id"]), no_rules_reason(&dataset)).await.ok(200);
         assert_eq!(job["reused"], !releases.is_empty(), "{kind}");
@@ -239,7 +254,8 @@ async fn damaged_files_are_refused_and_leave_nothing() {
         (state >> 33) as usize % below
     };
     let mut taken = 0;
-    for (kind, whole) in [(PARQUET, &parquet), (ARROW, &arrow), (NDJSON, &ndjson)] {
+    let array = json_array().into_bytes();
+    for (kind, whole) in [(PARQUET, &parquet), (ARROW, &arrow), (NDJSON, &ndjson), (JSON, &array)] {
         for _ in 0..6 {
             let cut = whole[..random(whole.len())].to_vec();
             let answer = sent(&server, kind, cut).await;
