@@ -5,6 +5,7 @@ mod error;
 pub mod keys;
 pub mod ledger;
 mod listen;
+mod maintenance;
 mod memory;
 mod open;
 pub mod populations;
@@ -17,7 +18,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use axum::Router;
-use open::{open_store, open_store_without_key};
+use open::open_store;
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
@@ -40,8 +41,11 @@ use crate::ports::{Notifier, Store};
 use crate::store::OpenStore;
 use crate::vault::Vault;
 pub use error::StartError;
+pub use maintenance::{MigratedStore, back_up, migrate};
 pub use vault::rotate;
 
+/// Maximum number of concurrent renderings of parts for ranges: each takes a core.
+const MAX_RENDERING: u32 = 4;
 /// The pause between two sweeps of expired data.
 const SWEEP_INTERVAL: Duration = Duration::from_secs(60 * 60);
 
@@ -50,28 +54,6 @@ const SWEEP_GRACE: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// The minimum time for running requests to finish, even after the grace period of jobs.
 const MIN_DRAIN_TIME: Duration = Duration::from_secs(2);
-
-/// A migrated store.
-pub struct MigratedStore {
-    /// Its location without a password.
-    pub store: String,
-    /// Its unique id.
-    pub id: Uuid,
-    /// The version of its schema.
-    pub version: i64,
-}
-
-/// Migrates the schema of a store, as every start does.
-///
-/// # Errors
-/// [`StartError`]
-pub async fn migrate(options: &StoreOptions, data: &Path) -> Result<MigratedStore, StartError> {
-    let store = open_store_without_key(options, data).await?;
-    let name = store.database().map_or_else(|| data.display().to_string(), str::to_owned);
-    let migrated = MigratedStore { store: name, id: store.id().await?, version: store.schema_version() };
-    store.close().await;
-    Ok(migrated)
-}
 
 /// State of every process on a store: the store, its keys and the signals of other processes.
 struct ProcessContext {
@@ -221,6 +203,12 @@ fn bounds(config: &Config) -> api::ConcurrencyLimits {
     }
 }
 
+/// Renderings of parts in the data folder.
+fn renderings(config: &Config) -> api::RenderingCache {
+    let making = of_tenants(config, api::ConcurrencyLimit::new("renderings of parts for ranges", MAX_RENDERING));
+    api::RenderingCache::new(config.data.as_path().into(), config.request_limits.max_rendered_bytes, making)
+}
+
 /// Limits of tables.
 fn of_tables(config: &Config) -> IngestLimits {
     let requests = &config.request_limits;
@@ -366,6 +354,7 @@ impl Service {
                 api::ConcurrencyLimit::new("plans, queries, verifications and attacks", config.max_plans),
             ),
             bounds: bounds(config),
+            renderings: renderings(config),
             accepts,
             readiness: base.readiness(),
             gateway: Gateway { prefix, trusted: config.trust_forwarded },

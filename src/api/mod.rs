@@ -23,6 +23,7 @@ pub use http::app::{App, Readiness};
 pub use http::credentials::AuthMethods;
 pub use http::gateway::{Gateway, Prefix};
 pub use http::limits::{ConcurrencyLimit, ConcurrencyLimits, hold_until_sent};
+pub use http::renderings::RenderingCache;
 pub use openapi::document as openapi_document;
 
 /// The router of the service with all its layers.

@@ -1,11 +1,13 @@
 //! The arguments of the command line: its commands, in the order of the help.
 
+use std::path::PathBuf;
+
 use clap::{CommandFactory, Parser, Subcommand};
 
 use super::examples::with_examples;
 use super::{
-    audit_log, completions, demo, healthcheck, init, keys, ledger, man, migrate, plan, populations, publish, query,
-    report, rotate, tenants, verify,
+    audit_log, backup, completions, demo, healthcheck, init, keys, ledger, man, migrate, plan, populations, publish,
+    query, report, rotate, tenants, verify,
 };
 use crate::config::{Config, WorkerOptions};
 
@@ -18,6 +20,9 @@ pub struct Arguments {
     /// Prints results and refusals as JSON, on a terminal too
     #[arg(long, global = true)]
     pub(super) json: bool,
+    /// A TOML file of options that have environment variables; flags and the environment go before it
+    #[arg(id = "config", long = "config", env = "GUARDIAN_CONFIG", value_name = "FILE", global = true)]
+    pub(super) configuration: Option<PathBuf>,
 }
 
 /// The command line with its examples.
@@ -36,6 +41,8 @@ pub enum Command {
     Healthcheck(healthcheck::HealthcheckArguments),
     /// Migrates the schema of a store and prints its version
     Migrate(migrate::MigrateArguments),
+    /// Copies the embedded store into a file, also while it is served
+    Backup(backup::BackupArguments),
     /// Replaces the master key of a store that no process has open
     RotateKey(rotate::RotateKeyArguments),
     /// Creates, lists and revokes keys for callers of `serve --auth keys`

@@ -3,11 +3,12 @@
 use clap::Command;
 
 /// Commands by their names, with lines that run them.
-const EXAMPLES: [(&str, &str); 27] = [
+const EXAMPLES: [(&str, &str); 28] = [
     ("serve", "guardian serve --data guardian-data --listen 127.0.0.1:8080"),
     ("worker", "guardian worker --store postgres://guardian@localhost/guardian --workers 2"),
     ("healthcheck", "guardian healthcheck"),
     ("migrate", "guardian migrate --store postgres://guardian@localhost/guardian"),
+    ("backup", "guardian backup --data guardian-data guardian-backup.db"),
     ("rotate-key", "guardian rotate-key --data guardian-data --new-master-key new.key"),
     ("keys create", "guardian keys create --name nightly --preset pipeline"),
     ("keys list", "guardian keys list"),

@@ -26,7 +26,7 @@ use crate::telemetry;
 /// Options of the suggestion.
 #[derive(Args)]
 pub struct InitArguments {
-    /// The table, or `-` for standard input: CSV, NDJSON, Parquet or Arrow; plain, gzip or zstd
+    /// The table, or `-` for standard input: CSV, NDJSON, JSON, Parquet or Arrow; plain, gzip or zstd
     table: PathBuf,
     #[command(flatten)]
     options: TableOptions,

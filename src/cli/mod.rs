@@ -2,7 +2,9 @@
 
 mod arguments;
 mod audit_log;
+mod backup;
 mod completions;
+mod configuration_file;
 mod demo;
 mod examples;
 mod exit;
@@ -38,16 +40,21 @@ use std::panic;
 use std::panic::AssertUnwindSafe;
 
 use arguments::command;
-use clap::FromArgMatches;
-
 pub use arguments::{Arguments, Command};
+use clap::FromArgMatches;
+use configuration_file::CommandLine;
 pub use exit::CommandOutcome;
 
 /// Runs the command of the arguments of this process.
 #[must_use]
 pub fn main() -> CommandOutcome {
-    let parsed = Arguments::from_arg_matches(&command().get_matches());
-    let Arguments { command, json } = parsed.unwrap_or_else(|error| error.exit());
+    let line = CommandLine { command: command(), typed: std::env::args_os().collect() };
+    let matches = match line.matches() {
+        Ok(matches) => matches,
+        Err(end) => return ended(end, false),
+    };
+    let parsed = Arguments::from_arg_matches(&matches);
+    let Arguments { command, json, .. } = parsed.unwrap_or_else(|error| error.exit());
     run(command, json)
 }
 
@@ -66,6 +73,7 @@ fn run(command: Command, json: bool) -> CommandOutcome {
         Command::Worker(options) => worker::run(&options),
         Command::Healthcheck(arguments) => healthcheck::run(&arguments),
         Command::Migrate(arguments) => migrate::run(&arguments),
+        Command::Backup(arguments) => backup::run(&arguments),
         Command::RotateKey(arguments) => rotate::run(&arguments),
         Command::Keys(command) => keys::run(&command),
         Command::Tenants(command) => tenants::run(&command),
@@ -81,7 +89,11 @@ fn run(command: Command, json: bool) -> CommandOutcome {
     }));
     let ended = ended
         .unwrap_or_else(|_panicked| Err(CommandOutcome::Internal("stopped unexpectedly; this is a bug".to_owned())));
-    let end = ended.unwrap_or_else(|end| end);
+    self::ended(ended.unwrap_or_else(|end| end), json)
+}
+
+/// The outcome, after its message was printed.
+fn ended(end: CommandOutcome, json: bool) -> CommandOutcome {
     // without standard error the exit code remains
     let _ = match &end {
         CommandOutcome::Done | CommandOutcome::NotVerified => Ok(()),

@@ -8,9 +8,9 @@ use serde_json::json;
 use super::exit::CommandOutcome;
 use super::standard_output;
 use super::words::{
-    GOOD, HEADLINE, guarantee_in_words, quoted, reason_in_words, rule_in_words, section, share_bound, styled,
+    GOOD, HEADLINE, guarantee_in_words, only_styles, quoted, reason_in_words, rule_in_words, section, styled,
 };
-use crate::report::{Manifest, ManifestExposures, ManifestRule, PublicReport, SpecificationNotice};
+use crate::report::{Manifest, ManifestExposures, ManifestRule, PublicReport, RuleFigures, SpecificationNotice};
 
 /// The most sentences of one kind that are printed; the report has all of them.
 const MAX_PRINTED: usize = 8;
@@ -35,7 +35,7 @@ impl PublishSummary<'_> {
         let mut stderr = std::io::stderr().lock();
         for sentence in self.sentences() {
             // a lost notice does not fail the command
-            let _ = writeln!(stderr, "guardian: {sentence}");
+            let _ = writeln!(stderr, "guardian: {}", only_styles(&sentence));
         }
         Ok(CommandOutcome::Done)
     }
@@ -103,7 +103,11 @@ impl PublishSummary<'_> {
         let mut text = format!("{} {place}\n", styled(GOOD, "published and verified:"));
         text += &format!("{}\n", report.summary);
         section(&mut text, "tables", report.tables.iter().cloned());
-        section(&mut text, "rules", manifest.rules.iter().map(kept));
+        section(
+            &mut text,
+            "rules",
+            manifest.rules.iter().zip(&report.figures).map(|(rule, figures)| kept(rule, figures)),
+        );
         section(&mut text, "exposure", few(&self.exposures()));
         section(&mut text, "not promised", few(&report.not_promised));
         section(&mut text, "warnings", warnings.iter().map(|of| format!("{}: {}", of.r#type, of.detail)));
@@ -121,11 +125,12 @@ impl PublishSummary<'_> {
     }
 }
 
-/// A rule with its worst posterior beside its bound, and why it holds.
-fn kept(rule: &ManifestRule) -> String {
-    let worst = rule.achieved.and_then(|achieved| achieved.worst_posterior);
-    let figures = match (worst, share_bound(&rule.of_rows())) {
-        (Some(worst), Some(bound)) => format!("; worst posterior {}/{}, bound {bound}", worst.count, worst.of),
+/// A rule with its worst posterior and its bound, and why it holds.
+fn kept(rule: &ManifestRule, figures: &RuleFigures) -> String {
+    let figures = match (figures.worst, figures.bound) {
+        (Some(worst), Some(bound)) => {
+            format!("; worst posterior {}/{}, bound {}/{}", worst.count, worst.of, bound.count, bound.of)
+        }
         (Some(worst), None) => format!("; worst posterior {}/{}", worst.count, worst.of),
         (None, _) => String::new(),
     };

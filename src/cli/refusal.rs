@@ -5,7 +5,7 @@ use std::io::{self, IsTerminal, Write};
 
 use serde_json::{Map, Value};
 
-use super::words::{BAD, HEADLINE, styled, value_in_words, wrapped};
+use super::words::{BAD, HEADLINE, only_styles, styled, value_in_words, wrapped};
 use crate::problem::{Fault, Kind, Problem};
 
 /// Prints a refusal: the problem document with `json` or where standard error is no terminal, else its text.
@@ -14,7 +14,7 @@ pub(super) fn print(problem: &Problem, json: bool) -> io::Result<()> {
         let instance = format!("urn:uuid:{}", uuid::Uuid::now_v7());
         return writeln!(io::stderr().lock(), "{:#}", problem.to_json(&instance));
     }
-    anstream::stderr().lock().write_all(in_words(problem).as_bytes())
+    anstream::stderr().lock().write_all(only_styles(&in_words(problem)).as_bytes())
 }
 
 /// A problem as text with styles.

@@ -3,6 +3,7 @@
 use std::io::{self, ErrorKind, Write};
 
 use super::exit::CommandOutcome;
+use super::words::only_styles;
 
 /// The end of writing; a reader that closed the pipe wants no more, which is no error.
 pub(super) fn ended(written: io::Result<()>) -> Result<(), CommandOutcome> {
@@ -21,9 +22,9 @@ pub(super) fn print(text: &str) -> Result<CommandOutcome, CommandOutcome> {
     Ok(CommandOutcome::Done)
 }
 
-/// Prints a text with styles, as far as the terminal shows them.
+/// Prints a text with styles, as far as the terminal shows them, and without what else would steer it.
 pub(super) fn print_styled(text: &str) -> Result<CommandOutcome, CommandOutcome> {
     let mut stdout = anstream::stdout().lock();
-    ended(stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()))?;
+    ended(stdout.write_all(only_styles(text).as_bytes()).and_then(|()| stdout.flush()))?;
     Ok(CommandOutcome::Done)
 }

@@ -24,7 +24,7 @@ use crate::telemetry;
 /// Options of the verification.
 #[derive(Args)]
 pub struct VerifyArguments {
-    /// The folder of a release, or with --rules a table (`-` for standard input): CSV, NDJSON, Parquet or Arrow; plain, gzip or zstd
+    /// The folder of a release, or with --rules a table (`-` for standard input): CSV, NDJSON, JSON, Parquet or Arrow; plain, gzip or zstd
     #[arg(required_unless_present = "request", conflicts_with = "request")]
     path: Option<PathBuf>,
     /// The original table, or `-` for standard input

@@ -27,6 +27,26 @@ pub(super) fn styled(style: Style, text: impl Display) -> String {
     format!("{style}{text}{style:#}")
 }
 
+/// The text with its styles and line breaks, and a mark for every other control character. Names from a document or a table could
+/// otherwise move the cursor, or clear what was said before.
+pub(super) fn only_styles(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(letter) = rest.chars().next() {
+        let of_style = rest.strip_prefix("\u{1b}[").and_then(|code| {
+            let end = code.find(|letter: char| !letter.is_ascii_digit() && letter != ';')?;
+            code[end..].starts_with('m').then_some(end + "\u{1b}[m".len())
+        });
+        let length = of_style.unwrap_or(letter.len_utf8());
+        match (of_style, letter) {
+            (None, letter) if letter.is_control() && letter != '\n' => shown.push('\u{fffd}'),
+            _ => shown.push_str(&rest[..length]),
+        }
+        rest = &rest[length..];
+    }
+    shown
+}
+
 /// Lines as wide as the terminal, each after `indent` spaces and all but the first after two more.
 pub(super) fn wrapped(indent: usize, text: &str) -> String {
     let width = textwrap::termwidth().clamp(40, MAX_WIDTH);
@@ -77,16 +97,6 @@ pub(super) fn guarantee_in_words(guarantee: &Guarantee) -> String {
     format!("{} {}", guarantee.as_str(), parameters.join(", ")).trim_end().to_owned()
 }
 
-/// The largest share of one value that a guarantee permits, where it bounds shares.
-pub(super) fn share_bound(guarantee: &Guarantee) -> Option<String> {
-    match guarantee {
-        Guarantee::LDiversity { l } => Some(format!("1/{l}")),
-        Guarantee::AlphaK { alpha, .. } => Some(alpha.to_string()),
-        Guarantee::Thresholds { most, .. } => Some(most.to_string()),
-        _ => None,
-    }
-}
-
 /// Why a rule holds.
 pub(super) fn reason_in_words(enforced_by: &ManifestEnforcedBy) -> String {
     match enforced_by {
@@ -101,8 +111,7 @@ pub(super) fn reason_in_words(enforced_by: &ManifestEnforcedBy) -> String {
 
 /// A ratio with its percentage.
 pub(super) fn share_in_words(ratio: ManifestRatio) -> String {
-    let percent = ratio.count as f64 * 100.0 / ratio.of.max(1) as f64;
-    format!("{} of {} rows ({percent:.1}%)", ratio.count, ratio.of)
+    format!("{} of {} rows ({})", ratio.count, ratio.of, ratio.percent())
 }
 
 /// A word of a shell.
@@ -128,6 +137,15 @@ mod tests {
         assert_eq!(value_in_words(&Value::String("é".repeat(300))).chars().count(), MAX_VALUE_CHARS + 4);
         assert_eq!(rule_in_words(&["a".into(), "b".into()], &["c".into(), "d".into()], true), "a, b -> c & d");
         assert_eq!(guarantee_in_words(&Guarantee::LDiversity { l: 2 }), "l_diversity l 2");
-        assert_eq!(share_bound(&Guarantee::LDiversity { l: 2 }).as_deref(), Some("1/2"));
+    }
+
+    #[test]
+    fn names_cannot_steer_the_terminal() {
+        let red = styled(BAD, "a\nb");
+        assert_eq!(only_styles(&red), red);
+        assert_eq!(
+            only_styles("x\u{1b}[2Jy\u{1b}]0;t\u{7}\r\u{9b}1A\u{1b}"),
+            "x\u{fffd}[2Jy\u{fffd}]0;t\u{fffd}\u{fffd}\u{fffd}1A\u{fffd}"
+        );
     }
 }

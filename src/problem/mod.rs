@@ -116,6 +116,8 @@ catalogue! {
         "drop attributes from the specification";
     UnsupportedMediaType, "unsupported-media-type", 415, "the media type is not supported",
         "send a media type and an encoding that the detail lists";
+    RangeUnsatisfiable, "range-unsatisfiable", 416, "the range is outside the content",
+        "request bytes before the length that the Content-Range header names";
     UploadMalformed, "upload-malformed", 422, "the uploaded table is malformed",
         "correct the record at row and column; the first record under the header is row 1";
     EmptyTable, "empty-table", 422, "the table has no rows",

@@ -76,8 +76,10 @@ fn add_formats_of_parts(document: &mut Value) {
         if let Some(parameters) = operation["parameters"].as_array_mut() {
             parameters.retain(|parameter| !is_left_out(parameter));
         }
-        let content = &mut operation["responses"]["200"]["content"];
-        *content = json!({ *media_type: content[*media_type] });
+        for status in ["200", "206"] {
+            let content = &mut operation["responses"][status]["content"];
+            *content = json!({ *media_type: content[*media_type] });
+        }
         document["paths"][format!("{PART_PATH}.{format}")] = json!({ "get": operation });
     }
 }
@@ -159,7 +161,7 @@ fn complete_answer(operation: &Route, answer: &RouteAnswer, response: &mut Value
     }
     match status {
         "304" => response["headers"]["ETag"] = reference("headers", "ETag"),
-        "200" if operation.id.starts_with("download_") => {
+        "200" | "206" if operation.id.starts_with("download_") => {
             response["headers"]["Content-Disposition"] = reference("headers", "Content-Disposition");
         }
         _ => {}
@@ -285,6 +287,11 @@ fn headers() -> Value {
         "Content-Disposition": header(
             "A name for the file; not of a page of JSON.", false, text(),
             "attachment; filename=\"t1.qi.csv\"".into()),
+        "Accept-Ranges": header(
+            "Whether ranges are answered: `none` if the content is too large for them; not of a page of JSON.", false,
+            json!({"type": "string", "enum": ["bytes", "none"]}), "bytes".into()),
+        "Content-Range": header(
+            "The range and the length of the whole; of 416 the length alone.", true, text(), "bytes 0-99/1234".into()),
         "Guardian-Linkage": header(
             "`synthetic` where rows of different parts were put side by side at random; only of `view=linked`.", false,
             json!({"type": "string", "enum": ["synthetic"]}), "synthetic".into()),

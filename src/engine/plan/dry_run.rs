@@ -17,13 +17,12 @@ use crate::engine::prepare::{
     PrepareInput, PreparedRelease, execute, feasible, ledger_union, prepare, secret_order, wording,
 };
 use crate::ledger::EarlierDisclosures;
-use crate::microdata::{Attr, AttrSet, AttributeCounts, Table};
+use crate::microdata::{AttrSet, AttributeCounts, Table};
 use crate::problem::{Fault, Kind, Problem};
-use crate::publication::{CompositionVerdict, NoticeKind};
+use crate::publication::CompositionVerdict;
 use crate::publish::{Decision, PlanError, PlanRefusal, PlanRows};
 use crate::random::RandomStreams;
-use crate::report::SpecificationNotice;
-use crate::spec::{MethodSpec, Specification, child};
+use crate::spec::Specification;
 
 /// The faults that the counts of columns show: rules that the data cannot satisfy.
 #[must_use]
@@ -100,7 +99,7 @@ pub fn dry_run(
         faults.extend(trials.tried(infeasible)?);
     }
     let mut plan = assess(specification, earlier, &prepared, faults, Vec::new());
-    plan.warnings.extend(undeclared(specification, &permuted));
+    plan.warnings.extend(losses::describe_undeclared(specification, &permuted));
     let PreparedRelease { design, dependencies, .. } = &prepared;
     plan.warnings.extend(DescribedDependencies { dependencies, design, specification }.failing(table.rows()));
     let names = &specification.published_names;
@@ -185,6 +184,7 @@ fn assess(
     warnings.extend(proposal::redundant_tables(specification, &prepared.design, &prepared.union));
     warnings.extend(wording::describe_unbounded(&prepared.design, &specification.published_names));
     warnings.extend(wording::describe_exactness(specification, &prepared.design));
+    warnings.extend(losses::describe_remarks(specification, &prepared.design));
     warnings.extend(losses::describe_losses(specification, &prepared.design));
     warnings.extend(wording::describe_choice(&specification.method, &prepared.design.decision));
     warnings.extend(prepared.design.planned().filter_map(wording::describe_inference));
@@ -193,30 +193,4 @@ fn assess(
         dependencies: PlanDependencies::new(&described),
         ..to_report(prepared, specification, composition, problems, warnings)
     }
-}
-
-/// Notices on undeclared missing values of protected attributes: an insider may exclude them.
-fn undeclared(specification: &Specification, table: &Table) -> Vec<SpecificationNotice> {
-    // thresholds assume no insider
-    if matches!(specification.method, MethodSpec::Bucketize(_)) {
-        return Vec::new();
-    }
-    let rules = specification.method.rules();
-    let protected = rules.iter().fold(AttrSet::EMPTY, |all, rule| all.union(rule.protects.attributes()));
-    let declared = |attr| {
-        let excluded = specification.excludable.iter().find(|excluded| excluded.attribute == attr);
-        excluded.is_some_and(|excluded| excluded.values.contains(&None))
-    };
-    let missing = protected.iter().filter(|&attr| table.column(attr).domain.has_missing() && !declared(attr));
-    let notice = |attr: Attr| {
-        let name = &specification.names[attr.index()];
-        SpecificationNotice {
-            r#type: NoticeKind::UndeclaredMissing,
-            pointer: Some(child("/attributes", name)),
-            detail: format!(
-                "missing values of {name} count like any other value: if insiders can exclude them, declare null as excludable"
-            ),
-        }
-    };
-    missing.map(notice).collect()
 }

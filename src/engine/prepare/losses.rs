@@ -1,11 +1,11 @@
 //! Notices on what a release loses, before and after it is published.
 
-use crate::microdata::{AttrSet, AttributeCounts, Column, Table};
+use crate::microdata::{Attr, AttrSet, AttributeCounts, Column, Table};
 use crate::privacy::RuleStatus;
 use crate::publication::{CellContent, NoticeKind, PublishedColumn, TableWitness};
 use crate::publish::{Design, DesignRemark, Published};
 use crate::report::SpecificationNotice;
-use crate::spec::{Algorithm, MethodSpec, Specification};
+use crate::spec::{Algorithm, MethodSpec, Specification, child};
 
 /// The names of attributes as the release writes them.
 fn named(specification: &Specification, attributes: AttrSet) -> String {
@@ -17,8 +17,8 @@ fn notice(r#type: NoticeKind, pointer: &str, detail: String) -> SpecificationNot
     SpecificationNotice { r#type, pointer: Some(pointer.to_owned()), detail }
 }
 
-/// Notices that the specification and its design show.
-pub(in crate::engine) fn describe_losses(specification: &Specification, design: &Design) -> Vec<SpecificationNotice> {
+/// Notices for the holder of the original alone: they say of its groups what the parts do not show.
+pub(in crate::engine) fn describe_remarks(specification: &Specification, design: &Design) -> Vec<SpecificationNotice> {
     let remarks = design.remarks.iter().map(|remark| match *remark {
         DesignRemark::SensitiveColumnNarrowed(left) => {
             let detail = format!(
@@ -28,7 +28,38 @@ pub(in crate::engine) fn describe_losses(specification: &Specification, design: 
             notice(NoticeKind::SensitiveColumnNarrowed, "/method/columns/count", detail)
         }
     });
-    remarks.chain(describe_crowded(specification)).chain(describe_unrelated(specification, design)).collect()
+    remarks.collect()
+}
+
+/// Notices on undeclared missing values of protected attributes: an insider may exclude them.
+pub(in crate::engine) fn describe_undeclared(specification: &Specification, table: &Table) -> Vec<SpecificationNotice> {
+    // thresholds assume no insider
+    if matches!(specification.method, MethodSpec::Bucketize(_)) {
+        return Vec::new();
+    }
+    let rules = specification.method.rules();
+    let protected = rules.iter().fold(AttrSet::EMPTY, |all, rule| all.union(rule.protects.attributes()));
+    let declared = |attr| {
+        let excluded = specification.excludable.iter().find(|excluded| excluded.attribute == attr);
+        excluded.is_some_and(|excluded| excluded.values.contains(&None))
+    };
+    let missing = protected.iter().filter(|&attr| table.column(attr).domain.has_missing() && !declared(attr));
+    let notice = |attr: Attr| {
+        let name = &specification.names[attr.index()];
+        SpecificationNotice {
+            r#type: NoticeKind::UndeclaredMissing,
+            pointer: Some(child("/attributes", name)),
+            detail: format!(
+                "missing values of {name} count like any other value: if insiders can exclude them, declare null as excludable"
+            ),
+        }
+    };
+    missing.map(notice).collect()
+}
+
+/// Notices that the specification and the tables show, also to readers.
+pub(in crate::engine) fn describe_losses(specification: &Specification, design: &Design) -> Vec<SpecificationNotice> {
+    describe_crowded(specification).into_iter().chain(describe_unrelated(specification, design)).collect()
 }
 
 /// The notice on texts of too many values for sets.

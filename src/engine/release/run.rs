@@ -246,6 +246,8 @@ impl<'a> DescribedRelease<'a> {
         internal.practitioner = Some(attributes.practitioner(order.table, control)?);
         internal.warnings.extend(prepared.design.planned().filter_map(wording::describe_inference));
         internal.warnings.extend(self.dependencies().failing(order.table.rows()));
+        internal.warnings.extend(losses::describe_remarks(order.specification, &prepared.design));
+        internal.warnings.extend(losses::describe_undeclared(order.specification, order.table));
         internal.warnings.extend(prepared.weakened().iter().map(wording::describe_weakened));
         Ok(internal)
     }

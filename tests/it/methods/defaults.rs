@@ -82,7 +82,9 @@ fn slicing_into_a_number_of_columns_needs_no_more_options() {
     let document = json!({"attributes": attributes, "method": sliced("icd9", 2)});
     let release = publish(&root("examples/data/hospital.csv"), &document, &"5a".repeat(32));
     assert_eq!(release.manifest["method_details"]["columns"].as_array().unwrap().len(), 2);
-    assert!(release.notice("sensitive-column-narrowed").is_some());
+    // that a column broke the guarantee says of the original what no part shows
+    assert_eq!(release.notice("sensitive-column-narrowed"), None);
+    assert!(notice(&release.internal, "sensitive-column-narrowed").is_some());
     for count in [2, 3] {
         let release = adult(json!({"method": sliced("education", count)}));
         let columns = release.manifest["method_details"]["columns"].as_array().unwrap();
@@ -205,4 +207,50 @@ async fn plans_name_the_goal_and_warn_of_losses() {
     assert!(suppressed.starts_with("age, sex: the same cell in every row"), "{suppressed}");
     assert_eq!(notice(&plan(k(2)).await.ok(200), "attributes-suppressed"), None);
     server.stop().await;
+}
+
+/// A table with every pair of two values of `a` and two of `b`, several times.
+fn with_all_pairs(times: u32) -> (tempfile::TempDir, PathBuf) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("T.csv");
+    let csv: String = (0..4 * times).map(|row| format!("{},a{},b{}\n", row % 3, row % 2, row / 2 % 2)).collect();
+    fs::write(&path, format!("age,a,b\n{csv}")).unwrap();
+    (folder, path)
+}
+
+#[test]
+fn a_release_in_one_bucket_says_so() {
+    let published = |times: u32| {
+        let (_folder, table) = with_all_pairs(times);
+        let specification = json!({"attributes": {"age": {"publish": true}, "a": {"publish": true}, "b": {"publish": true}},
+            "method": {"type": "versatile", "algorithm": "multi_sa",
+            "rules": ["age -> a", "age -> b"], "dependencies": {"discover": "none"},
+            "assume_unknown": [{"determinant": [], "dependent": [], "reason": "made up"}],
+            "default_guarantee": {"type": "l_diversity", "l": 2}}});
+        publish(&table, &specification, &"5a".repeat(32))
+    };
+    let whole = published(1);
+    let detail = whole.notice("one-bucket").unwrap();
+    assert!(detail.starts_with("one bucket holds all 4 rows"), "{detail}");
+    assert_eq!(published(5).notice("one-bucket"), None);
+}
+
+#[test]
+fn the_internal_report_names_undeclared_missing_values() {
+    let folder = tempfile::tempdir().unwrap();
+    let table = folder.path().join("T.csv");
+    let rows = (0..12).map(|row| format!("{},{}\n", row % 2, ["x", "y", ""][row % 3]));
+    fs::write(&table, format!("age,a\n{}", rows.collect::<String>())).unwrap();
+    let published = |excludable: Value| {
+        let specification = json!({"attributes": {"age": {"publish": true}, "a": {"publish": true, "excludable": excludable}},
+            "method": {"type": "anatomy", "quasi_identifiers": ["age"], "sensitive": "a",
+                "guarantee": {"type": "l_diversity", "l": 2}}});
+        publish(&table, &specification, &"5a".repeat(32))
+    };
+    let silent = published(json!([]));
+    assert!(
+        notice(&silent.internal, "undeclared-missing").is_some_and(|detail| detail.contains("missing values of a"))
+    );
+    assert_eq!(silent.notice("undeclared-missing"), None, "the manifest is for readers");
+    assert_eq!(notice(&published(json!([null])).internal, "undeclared-missing"), None);
 }

@@ -1,5 +1,6 @@
 //! The process: command line, durability, metrics, faults.
 
+pub(crate) mod backup;
 pub(crate) mod command_line;
 pub(crate) mod durability;
 pub(crate) mod fault_injection;

@@ -83,6 +83,13 @@ fn refusals_are_text_on_a_terminal_and_json_elsewhere() {
     let shown: Value = serde_json::from_str(&shown[shown.find('{').unwrap()..]).unwrap();
     assert_eq!((code, &shown["errors"]), (3, &problem["errors"]));
 
+    // a name in a document does not steer the terminal
+    let mut hostile = misspelled();
+    hostile["method"]["rules"][0] = json!({"quasi_identifiers": ["age"], "sensitive": ["rase\u{1b}[2J"]});
+    fs::write(folder.path("S.json"), hostile.to_string()).unwrap();
+    let (code, shown) = folder.on_terminal(publish, &[]);
+    assert!(code == 3 && shown.contains("[2J") && !shown.contains("\u{1b}[2J"), "{shown:?}");
+
     // a refusal without faults says what to do
     fs::write(folder.path("T.csv"), "age,race\n").unwrap();
     let (code, shown) = folder.on_terminal(publish, &[]);

@@ -382,7 +382,8 @@ pub(crate) async fn stored(data: &Path, table: &str) -> i64 {
 }
 
 /// What configures a process from outside of its command line.
-const CONFIGURATION_VARIABLES: [&str; 7] = [
+const CONFIGURATION_VARIABLES: [&str; 8] = [
+    "GUARDIAN_CONFIG",
     "RUST_LOG",
     "DATABASE_URL",
     "GUARDIAN_STORE",
