@@ -3,7 +3,7 @@
 #
 #   15 3 * * *  publisher  /usr/local/lib/guardian/nightly.sh /etc/guardian/nightly.env
 #
-# The environment file sets GUARDIAN_URL, KEY_FILE (a file that holds the key), EXPORTS (a folder with 2026-03-01.csv, ...),
+# The environment file sets GUARDIAN_URL, KEY_FILE (a file with a key of the preset pipeline), EXPORTS (a folder with 2026-03-01.csv, ...),
 # POPULATION (whose people the exports are about), JOB (a job document without its dataset) and RELEASES (a folder for
 # 2026-03-01.zip, ...). A second argument names the night. An officer defines the population once, with the columns that
 # identify its people:

@@ -4,7 +4,7 @@
     GUARDIAN_KEY=... pipeline.py --url https://host/guardian --table visits.csv --population clinic \\
         --job hospital.json --out release
 
-The population says whose people the table is about, and which columns identify them; --person names other columns.
+The key has the preset pipeline. The population says whose people the table is about, and which columns identify them; --person names other columns.
 The table, CSV or Parquet, is sent as Parquet with its digest. Requests are repeated when the service is busy or away, under keys
 that follow from what is sent, so that nothing is made twice. Parts come back as Parquet for pandas, and as CSV, whose bytes are
 held against the manifest. Ends with 1, and the problem on standard error, when anything is refused, or when the release claims less of

@@ -6,7 +6,7 @@ use uuid::Uuid;
 use super::blocking::{engine_problem, run_engine};
 use super::people::{identity_warning, unrelated_warning};
 use super::remedies::{FaultyDocument, mended, remedied};
-use super::service::{AppService, ResolvedDocument, add_composition};
+use super::service::{AppService, ResolvedDocument, add_composition, check_inspection};
 use crate::control::Control;
 use crate::engine::{EngineError, Plan};
 use crate::identity::Caller;
@@ -28,6 +28,7 @@ impl AppService {
     pub async fn plan(&self, caller: &Caller, document: &Value) -> Result<Plan, Problem> {
         let ResolvedDocument { dataset, profiles, reading, expanded } =
             self.resolve(caller, document, DocumentSource::Plan).await?;
+        check_inspection(caller, &dataset)?;
         let faulty = |dataset, profiles| {
             let (sent, origin) = (document.clone(), DocumentSource::Plan);
             FaultyDocument { sent, expanded, origin, dataset, profiles }

@@ -49,7 +49,7 @@ impl AppService {
         id: Uuid,
         named: Option<&[String]>,
     ) -> Result<DependencyProfile, Problem> {
-        let dataset = self.dataset(caller, id).await?;
+        let dataset = self.inspected_dataset(caller, id).await?;
         let profiles = self.profiles(&dataset)?;
         let used = match named {
             None => (0..profiles.len()).filter(|&at| !profiles[at].exceeds(&self.limits)).collect(),
@@ -80,7 +80,7 @@ impl AppService {
         name: &str,
         page: Range<usize>,
     ) -> Result<ValuePage, Problem> {
-        let dataset = self.dataset(caller, id).await?;
+        let dataset = self.inspected_dataset(caller, id).await?;
         let profiles = self.profiles(&dataset)?;
         let used = vec![place(&profiles, name)?];
         self.record(caller, AuditAction::ReadValues, id).await?;

@@ -192,6 +192,16 @@ impl AppService {
         Ok(dataset)
     }
 
+    /// A dataset whose table the caller may see.
+    ///
+    /// # Errors
+    /// As [`AppService::dataset`], or `forbidden`.
+    pub(super) async fn inspected_dataset(&self, caller: &Caller, id: Uuid) -> Result<DatasetRecord, Problem> {
+        let dataset = self.dataset(caller, id).await?;
+        check_inspection(caller, &dataset)?;
+        Ok(dataset)
+    }
+
     /// What is known of the columns of a dataset; nothing once it is purged.
     ///
     /// # Errors
@@ -437,6 +447,16 @@ pub(super) fn add_composition(plan: &mut Plan, clash: Option<&CompositionConflic
 #[must_use]
 pub fn unauthenticated() -> Problem {
     Problem::new(Kind::Unauthenticated, "the key is unknown, expired or revoked")
+}
+
+/// Checks that the caller may see what the table of a dataset says.
+pub(super) fn check_inspection(caller: &Caller, dataset: &DatasetRecord) -> Result<(), Problem> {
+    if caller.may_inspect(dataset.uploaded_by.as_deref()) {
+        return Ok(());
+    }
+    let scope = Scope::DatasetsInspect.name();
+    let detail = format!("another key uploaded the dataset: what its table says needs the scope {scope}");
+    Err(Problem::new(Kind::Forbidden, detail).with("scope", scope))
 }
 
 fn no_such_dataset() -> Problem {

@@ -25,7 +25,7 @@ impl AppService {
     /// `invalid-specification` for a faulty request or where nothing can be published, `not-found`, `gone`, `work-limit`,
     /// `too-many-requests`, or the store's problem.
     pub async fn suggest(&self, caller: &Caller, id: Uuid, request: &Value) -> Result<Suggestion, Problem> {
-        let dataset = self.dataset(caller, id).await?;
+        let dataset = self.inspected_dataset(caller, id).await?;
         check_population_of_key(caller, dataset.population.as_deref())?;
         let profiles = self.profiles(&dataset)?;
         let facts = column_facts(dataset.rows, &profiles, &self.limits);

@@ -122,6 +122,7 @@ impl<'a> Upload<'a> {
             record_key: request.record_key,
             subject: request.subject,
             max_rows_per_subject: request.max_rows_per_subject,
+            uploaded_by: self.caller.actor.name(),
             created_at: self.service.clock.now(),
             rows,
             bytes,

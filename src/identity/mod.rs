@@ -151,6 +151,13 @@ impl Caller {
         self.populations.is_empty() || population.is_some_and(|name| self.populations.iter().any(|own| own == name))
     }
 
+    /// Whether the caller may see what a table says: with the scope, or as the one who uploaded it.
+    #[must_use]
+    pub fn may_inspect(&self, uploaded_by: Option<&str>) -> bool {
+        let is_own = || uploaded_by.is_some() && self.actor.name().as_deref() == uploaded_by;
+        self.has_scope(Scope::DatasetsInspect) || (self.has_scope(Scope::DatasetsWrite) && is_own())
+    }
+
     /// Whether the caller has `scope`.
     #[must_use]
     pub const fn has_scope(&self, scope: Scope) -> bool {

@@ -36,6 +36,8 @@ pub struct DatasetRecord {
     pub subject: Option<String>,
     /// How many rows one subject may have.
     pub max_rows_per_subject: Option<u64>,
+    /// The name of the actor that uploaded it, if known.
+    pub uploaded_by: Option<String>,
     /// When it became visible.
     pub created_at: DateTime<Utc>,
     /// Rows.

@@ -49,6 +49,7 @@ pub(super) struct DatasetRow {
     population: Option<String>,
     #[sqlx(json(nullable))]
     person: Option<BTreeMap<String, Vec<String>>>,
+    uploaded_by: Option<String>,
     created_at: DateTime<Utc>,
     row_count: i64,
     byte_count: i64,
@@ -76,6 +77,7 @@ impl TryFrom<DatasetRow> for DatasetRecord {
             record_key: row.record_key,
             subject: row.subject,
             max_rows_per_subject: row.max_rows_per_subject.map(number).transpose()?,
+            uploaded_by: row.uploaded_by,
             created_at: row.created_at,
             rows: number(row.row_count)?,
             bytes: number(row.byte_count)?,

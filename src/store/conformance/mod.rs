@@ -77,6 +77,7 @@ pub(crate) fn dataset_record(id: Uuid, chunks: u32) -> DatasetRecord {
         record_key: Some(vec!["a".into(), "b,c".into()]),
         subject: None,
         max_rows_per_subject: Some(3),
+        uploaded_by: Some("key:1".into()),
         created_at: at(0),
         rows: 6,
         bytes: 60,

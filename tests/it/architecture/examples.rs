@@ -16,17 +16,22 @@ use tempfile::TempDir;
 
 use crate::ledger::data_subjects::{HEADER, patients};
 use crate::ledger::nights::candidates;
-use crate::support::harness::{Client, Process, run, text};
+use crate::support::harness::{Client, Process, guardian, run, text};
 
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// A service that asks for keys, and the file of one that may do everything.
-fn served(home: &TempDir) -> (Process, PathBuf) {
-    let file = home.path().join("first.key");
-    let options = ["--listen", "127.0.0.1:0", "--auth", "keys", "--bootstrap-key-file", file.to_str().unwrap()];
-    (Process::serve_with(&home.path().join("data"), "info", &options), file)
+/// A service that asks for keys, with a file for the key of each preset.
+fn served(home: &TempDir) -> (Process, impl Fn(&str) -> PathBuf + use<>) {
+    let (data, folder) = (home.path().join("data"), home.path().to_owned());
+    for preset in ["pipeline", "officer", "admin"] {
+        let words = ["keys", "create", "--tenant", "default", "--name", preset, "--preset", preset, "--data"];
+        let token = succeeded(&run(guardian().args(words).arg(&data)));
+        fs::write(folder.join(preset), token).unwrap();
+    }
+    let process = Process::serve_with(&data, "info", &["--listen", "127.0.0.1:0", "--auth", "keys"]);
+    (process, move |preset| folder.join(preset))
 }
 
 fn key_in(file: &Path) -> String {
@@ -122,12 +127,13 @@ async fn assert_made_once(service: &Client) {
 #[tokio::test(flavor = "multi_thread")]
 async fn the_session_goes_through_a_network_that_loses_answers() {
     let home = tempfile::tempdir().unwrap();
-    let (process, file) = served(&home);
+    let (process, file_of) = served(&home);
     let lossy = Lossy::before(&process).await;
     let session = |job: PathBuf| {
         let mut session = Command::new(root().join("examples/session.sh"));
         session.arg(root().join("examples/data/hospital.csv")).arg(job).arg(home.path().join("release"));
-        session.env("GUARDIAN_URL", lossy.url()).env("GUARDIAN_KEY", key_in(&file)).current_dir(home.path());
+        session.env("GUARDIAN_URL", lossy.url()).env("GUARDIAN_KEY", key_in(&file_of("pipeline")));
+        session.env("OFFICER_KEY", key_in(&file_of("officer"))).current_dir(home.path());
         tokio::task::spawn_blocking(move || run(&mut session))
     };
     let said = succeeded(&session(root().join("examples/hospital.json")).await.unwrap());
@@ -136,7 +142,7 @@ async fn the_session_goes_through_a_network_that_loses_answers() {
     }
     assert_downloaded(&home.path().join("release"));
     assert!(fs::read(home.path().join("release/release.zip")).unwrap().starts_with(b"PK"));
-    let service = process.with_token(&key_in(&file));
+    let service = process.with_token(&key_in(&file_of("officer")));
     assert_made_once(&service).await;
     succeeded(&session(root().join("examples/hospital.json")).await.unwrap());
     assert_made_once(&service).await;
@@ -157,7 +163,7 @@ async fn the_session_goes_through_a_network_that_loses_answers() {
 async fn the_pipeline_goes_through_a_network_that_loses_answers() {
     let Some(python) = python() else { return };
     let home = tempfile::tempdir().unwrap();
-    let (process, file) = served(&home);
+    let (process, file_of) = served(&home);
     let lossy = Lossy::before(&process).await;
     let pipeline = |job: PathBuf| {
         let mut pipeline = Command::new(&python);
@@ -166,13 +172,13 @@ async fn the_pipeline_goes_through_a_network_that_loses_answers() {
         pipeline
             .args(["--accept", "same_dataset_only", "--out"])
             .arg(home.path().join("out"))
-            .env("GUARDIAN_KEY", key_in(&file));
+            .env("GUARDIAN_KEY", key_in(&file_of("pipeline")));
         tokio::task::spawn_blocking(move || run(&mut pipeline))
     };
     let said = succeeded(&pipeline(root().join("examples/hospital.json")).await.unwrap());
     assert!(said.contains("t1: 6 rows, 4 columns") && said.contains("t2: 6 rows, 2 columns"), "{said}");
     assert_downloaded(&home.path().join("out"));
-    assert_made_once(&process.with_token(&key_in(&file))).await;
+    assert_made_once(&process.with_token(&key_in(&file_of("pipeline")))).await;
 
     let bad = home.path().join("bad.json");
     let method =
@@ -199,8 +205,10 @@ async fn a_generated_client_drives_the_service() {
         return;
     }
     let home = tempfile::tempdir().unwrap();
-    let (process, file) = served(&home);
-    let said = succeeded(&run(Command::new(root().join("scripts/generated_client.sh")).arg(&process.base).arg(file)));
+    let (process, file_of) = served(&home);
+    let said = succeeded(&run(Command::new(root().join("scripts/generated_client.sh"))
+        .arg(&process.base)
+        .arg(file_of("admin"))));
     assert!(said.contains("the generated client works"), "{said}");
 }
 
@@ -208,7 +216,7 @@ async fn a_generated_client_drives_the_service() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_night_is_published_once() {
     let home = tempfile::tempdir().unwrap();
-    let (process, file) = served(&home);
+    let (process, file_of) = served(&home);
     let lossy = Lossy::before(&process).await;
     let at = |name: &str| home.path().join(name);
     fs::create_dir(at("exports")).unwrap();
@@ -223,7 +231,7 @@ async fn a_night_is_published_once() {
     let environment = |job: &Path, url: &str| {
         let lines = [
             format!("GUARDIAN_URL={url}"),
-            format!("KEY_FILE={}", file.display()),
+            format!("KEY_FILE={}", file_of("pipeline").display()),
             format!("EXPORTS={}", at("exports").display()),
             "POPULATION=clinic".to_owned(),
             format!("JOB={}", job.display()),
@@ -246,13 +254,13 @@ async fn a_night_is_published_once() {
     // a typing error is found before anything is sent
     let (status, said) = nightly(&[], "2026-03-01").await.unwrap();
     assert!(status == Some(65) && said.contains("the population is unknown"), "{status:?} {said}");
-    let officer = process.with_token(&key_in(&file));
+    let officer = process.with_token(&key_in(&file_of("officer")));
     let clinic = json!({"description": "patients", "person": [{"key_system": "patient", "columns": ["id"]}]});
     officer.put("/v1/populations/clinic", &clinic).await.ok(201);
     assert_eq!(nightly(&[], "2026-03-01").await.unwrap(), (Some(0), String::new()));
     let archive = at("releases").join("2026-03-01.zip");
     assert!(fs::read(&archive).unwrap().starts_with(b"PK"));
-    let service = process.with_token(&key_in(&file));
+    let service = process.with_token(&key_in(&file_of("pipeline")));
     assert_made_once(&service).await;
 
     // again: nothing is asked

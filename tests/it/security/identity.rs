@@ -115,9 +115,11 @@ pub(crate) const POLICY: &str = "nightly";
 
 pub(crate) const ROUTES: &[Route] = &[
     ("POST", "/v1/datasets", Some(Scope::DatasetsWrite), WRITERS, 201, 201),
-    ("GET", "/v1/datasets", Some(Scope::DatasetsWrite), WRITERS, 200, 200),
-    ("GET", "/v1/datasets/{id}", Some(Scope::DatasetsWrite), WRITERS, 200, 404),
+    // or with datasets:inspect
+    ("GET", "/v1/datasets", Some(Scope::DatasetsWrite), SUBMITTERS, 200, 200),
+    ("GET", "/v1/datasets/{id}", Some(Scope::DatasetsWrite), SUBMITTERS, 200, 404),
     ("DELETE", "/v1/datasets/{id}", Some(Scope::DatasetsWrite), WRITERS, 200, 404),
+    // or with datasets:write, of a table of the same key
     ("GET", "/v1/datasets/{id}/profile", Some(Scope::DatasetsInspect), INSPECTORS, 200, 404),
     ("POST", "/v1/datasets/{id}/suggestion", Some(Scope::DatasetsInspect), INSPECTORS, 200, 404),
     ("GET", "/v1/datasets/{id}/attributes/{name}/values", Some(Scope::DatasetsInspect), INSPECTORS, 200, 404),
@@ -278,6 +280,10 @@ async fn every_route_asks_every_caller_for_its_scope() {
         let expected = match (path, scope) {
             (_, None) => json!([]),
             ("/v1/audit-log", Some(_)) => json!([{"key": ["operate"]}, {"key": ["releases:approve"]}]),
+            (_, Some(Scope::DatasetsInspect)) => json!([{"key": ["datasets:inspect"]}, {"key": ["datasets:write"]}]),
+            ("/v1/datasets" | "/v1/datasets/{id}", Some(Scope::DatasetsWrite)) if method == "GET" => {
+                json!([{"key": ["datasets:write"]}, {"key": ["datasets:inspect"]}])
+            }
             (_, Some(scope)) => json!([{"key": [scope.name()]}]),
         };
         assert_eq!(operation["security"], expected);

@@ -7,3 +7,4 @@ pub(crate) mod identity;
 pub(crate) mod jwt;
 pub(crate) mod nginx;
 pub(crate) mod origin_and_host;
+pub(crate) mod presets;
