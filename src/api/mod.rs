@@ -10,7 +10,7 @@ mod routes;
 use axum::http::header;
 use axum::{Router, middleware};
 use http::error::no_such_path;
-use http::{access, error, gateway, headers, limits, origin, tracing};
+use http::{access, compression, error, gateway, headers, limits, origin, request_head, tracing};
 use openapi::ui;
 use routes::table;
 use tower_http::catch_panic::CatchPanicLayer;
@@ -44,10 +44,13 @@ pub fn router(app: App) -> Router {
             Problem::new(Kind::MethodNotAllowed, "the path does not support this method")
         })
         .layer(middleware::from_fn_with_state(guarded, origin::check_origin))
+        .layer(middleware::from_fn(request_head::check_size))
         .layer(middleware::from_fn(gateway::strip_path_prefix))
         .layer(CatchPanicLayer::custom(error::panic_response))
         .layer(middleware::from_fn_with_state(requests, limits::limit_concurrency))
         .layer(middleware::from_fn(headers::security_headers))
+        .layer(compression::layer())
+        .layer(middleware::from_fn(compression::choose_coding))
         .layer(middleware::from_fn(tracing::trace_request))
         // no log shows the token
         .layer(SetSensitiveRequestHeadersLayer::new([header::AUTHORIZATION]));

@@ -114,6 +114,8 @@ catalogue! {
         "drop columns before uploading, or let the operator raise the limit";
     TooManyAttributes, "too-many-attributes", 413, "the job uses too many attributes",
         "drop attributes from the specification";
+    UriTooLong, "uri-too-long", 414, "the address of the request is too long",
+        "name fewer things in one request";
     UnsupportedMediaType, "unsupported-media-type", 415, "the media type is not supported",
         "send a media type and an encoding that the detail lists";
     RangeUnsatisfiable, "range-unsatisfiable", 416, "the range is outside the content",
@@ -196,6 +198,8 @@ catalogue! {
         "wait until some of the counted resources end, or let the operator raise the quota";
     WorkLimit, "work-limit", 422, "the request exceeds a limit of work or memory",
         "reduce the request, or let the operator raise the limit";
+    HeadersTooLarge, "headers-too-large", 431, "the headers of the request are too large",
+        "send fewer or shorter headers";
     AttemptsExhausted, "attempts-exhausted", 500, "all attempts of the job failed",
         "read the reason in the log of the service before submitting the job again";
     Internal, "internal", 500, "internal error",

@@ -3,9 +3,11 @@
 pub(super) mod access;
 pub(super) mod app;
 pub(super) mod body;
+pub(super) mod compression;
 pub(super) mod credentials;
 pub(super) mod error;
 pub(super) mod extract;
+pub(super) mod form;
 pub(super) mod gateway;
 pub(super) mod headers;
 pub(super) mod limits;
@@ -13,4 +15,5 @@ pub(super) mod negotiation;
 pub(super) mod origin;
 pub(super) mod page;
 pub(super) mod renderings;
+pub(super) mod request_head;
 pub(super) mod tracing;

@@ -32,7 +32,6 @@ files! {
     "history.json", "A published and withdrawn release";
     "hospital.csv", "Six patients";
     "hospital.ndjson", "Six patients, one per line";
-    "hospital_rows.json", "Six patients in an array";
     "inferred.json", "The share is inferred";
     "internal_report.html", "Figures of the original, as a page";
     "internal_report.json", "The internal report of the hospital release";

@@ -11,7 +11,8 @@ use Kind::{
 };
 
 /// Problems of every operation.
-pub(super) const COMMON_PROBLEMS: &[Kind] = &[ForeignOrigin, HostRefused, Internal];
+pub(super) const COMMON_PROBLEMS: &[Kind] =
+    &[ForeignOrigin, HostRefused, Kind::UriTooLong, Kind::HeadersTooLarge, Internal];
 /// Additional problems of operations with a key.
 pub(super) const AUTH_PROBLEMS: &[Kind] = &[Unauthenticated, Forbidden, TooManyRequests, Unavailable];
 /// Additional problems of operations with a body.

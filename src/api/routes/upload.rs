@@ -1,13 +1,12 @@
 //! Uploads: the body goes through a channel to a blocking thread that parses and stores it.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::HashSet;
 use std::io;
 
 use axum::Json;
-use axum::extract::{DefaultBodyLimit, FromRequest, Multipart, RawQuery, Request, State};
+use axum::extract::{DefaultBodyLimit, RawQuery, Request, State};
 use axum::http::{HeaderMap, HeaderName, StatusCode, header};
 use serde::Deserialize;
-use serde_json::Value;
 use tokio::runtime::Handle;
 use tokio::task::JoinHandle;
 use tracing::Span;
@@ -22,6 +21,7 @@ use crate::api::http::body::{
     media_type_essence,
 };
 use crate::api::http::extract::{QueryParameters, idempotency_key};
+use crate::api::http::form::Form;
 use crate::api::http::limits::RequestPermit;
 use crate::app::{AppService, IdempotencyClaim, IdempotencyOutcome, Upload, UploadRequest, identity_warning};
 use crate::identity::Caller;
@@ -85,17 +85,13 @@ struct UploadForm {
     file: Vec<u8>,
 }
 
-/// A row of a JSON array: a text, a number, a boolean or null for each column.
-#[derive(ToSchema)]
-#[expect(dead_code, reason = "describes a form that is read as a stream")]
-pub(in crate::api) struct UploadedRow(BTreeMap<String, Value>);
-
 /// Uploads a table
 ///
-/// Formats: CSV (RFC 4180) with a header, NDJSON with one flat object per line, a JSON array of flat objects, Parquet, an Arrow IPC
-/// stream, or an Arrow file (Feather, version 2); plain, gzip or zstd. Record batches may be compressed (LZ4, ZSTD).
+/// Formats: CSV (RFC 4180) with a header, NDJSON with one flat object per line, Parquet, an Arrow IPC stream, or an Arrow file
+/// (Feather, version 2); plain, gzip or zstd. Record batches may be compressed (LZ4, ZSTD). Also a JSON array of flat objects, as
+/// `application/json`, which is not listed below because generated clients cannot choose between an array and other bodies.
 /// The table is the body, or the part `file` of a form. In CSV, an unquoted empty field is a missing value and a quoted one the empty
-/// string. Text is UTF-8. Floats become their shortest exact decimals.
+/// string. Text is UTF-8. Types of columns come back as they were.
 ///
 /// With an `Idempotency-Key`, a repeated request with the same query, format and bytes returns the dataset of the first request and
 /// stores nothing. Another request is `idempotency-conflict`. The service keeps a key for a day, unless the upload failed. A repeat
@@ -108,7 +104,6 @@ pub(in crate::api) struct UploadedRow(BTreeMap<String, Value>);
     request_body(content(
         (String = "text/csv"),
         (String = "application/x-ndjson"),
-        (Vec<UploadedRow> = "application/json"),
         (Vec<u8> = "application/vnd.apache.parquet"),
         (Vec<u8> = "application/vnd.apache.arrow.stream"),
         (Vec<u8> = "application/vnd.apache.arrow.file"),
@@ -139,9 +134,9 @@ pub(in crate::api) async fn create(
             // the reader counts the bytes of the upload
             DefaultBodyLimit::disable().apply(&mut request);
             let mut waiting = Some(admitted);
-            let dataset = match Multipart::from_request(request, &()).await {
+            let dataset = match Form::read(request, NOT_A_FORM_DETAIL).await {
                 Ok(form) => from_form(&app, &mut waiting, form, pace).await,
-                Err(_) => Err(Problem::new(Kind::MalformedRequest, NOT_A_FORM_DETAIL)),
+                Err(problem) => Err(problem),
             };
             if let Some(AcceptedUpload { begun: Some(IdempotencyOutcome::First(claim)), .. }) = waiting {
                 claim.give_up().await;
@@ -337,12 +332,11 @@ impl UploadSource {
 async fn from_form(
     app: &App,
     waiting: &mut Option<AcceptedUpload>,
-    mut form: Multipart,
+    mut form: Form,
     mut pace: ReadDeadline,
 ) -> Result<DatasetRecord, Problem> {
-    let malformed = |_| Problem::new(Kind::MalformedRequest, NOT_A_FORM_DETAIL);
     let one_file = || Problem::new(Kind::MalformedRequest, "the form must have exactly one part, named `file`");
-    let file = pace.wait(form.next_field()).await?.map_err(malformed)?.ok_or_else(one_file)?;
+    let file = pace.wait(form.next_part()).await??.ok_or_else(one_file)?;
     if file.name() != Some("file") {
         return Err(one_file());
     }
@@ -365,7 +359,7 @@ async fn from_form(
     // another part makes the form invalid
     let mut is_only_part = true;
     if matches!(fed, BodyEnd::Whole) {
-        match pace.wait(form.next_field()).await {
+        match pace.wait(form.next_part()).await {
             Ok(next) => is_only_part = matches!(next, Ok(None)),
             Err(problem) => fed = BodyEnd::Late(problem),
         }

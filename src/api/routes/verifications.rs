@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::multipart::Field;
-use axum::extract::{DefaultBodyLimit, FromRequest, Multipart, Request, State};
+use axum::extract::{DefaultBodyLimit, FromRequest, Request, State};
 use axum::http::header;
 use serde_json::Value;
 use tracing::Span;
@@ -19,6 +19,7 @@ use crate::api::http::body::{
     media_type_essence,
 };
 use crate::api::http::extract::JsonDocument;
+use crate::api::http::form::Form;
 use crate::api::openapi::declared::{VerificationForm, VerificationRequest};
 use crate::app::run_engine;
 use crate::engine::{ReadFile, Verification, VerificationMaterial};
@@ -70,9 +71,8 @@ pub(in crate::api) async fn create(
     }
     // the reader counts the bytes of the form
     DefaultBodyLimit::disable().apply(&mut request);
-    let form = Multipart::from_request(request, &()).await;
     let mut form = VerificationFormReader {
-        form: form.map_err(|_| Problem::new(Kind::MalformedRequest, FORM_MISMATCH_DETAIL))?,
+        form: Form::read(request, FORM_MISMATCH_DETAIL).await?,
         limits: FormLimits {
             pace: ReadDeadline::new(app.bounds.idle, app.bounds.upload),
             left: app.max_upload_bytes,
@@ -96,7 +96,7 @@ fn not_sent(file: &SubmittedFile) -> Fault {
 
 /// Reads the parts of a form in order.
 struct VerificationFormReader {
-    form: Multipart,
+    form: Form,
     limits: FormLimits,
 }
 
@@ -113,8 +113,7 @@ impl VerificationFormReader {
     async fn document(&mut self, app: &App) -> Result<Value, Problem> {
         let first =
             || Problem::new(Kind::MalformedRequest, "the first part of the form must be `request`, a JSON document");
-        let malformed = |_| Problem::new(Kind::MalformedRequest, FORM_MISMATCH_DETAIL);
-        let mut part = self.limits.pace.wait(self.form.next_field()).await?.map_err(malformed)?.ok_or_else(first)?;
+        let mut part = self.limits.pace.wait(self.form.next_part()).await??.ok_or_else(first)?;
         if part.name() != Some(REQUEST) {
             return Err(first());
         }
@@ -140,8 +139,7 @@ impl VerificationFormReader {
     async fn files(&mut self, app: &App, subject: &VerificationSubject) -> Result<HashMap<String, ReadFile>, Problem> {
         let mut files = HashMap::new();
         loop {
-            let malformed = |_| Problem::new(Kind::MalformedRequest, FORM_MISMATCH_DETAIL);
-            let Some(part) = self.limits.pace.wait(self.form.next_field()).await?.map_err(malformed)? else {
+            let Some(part) = self.limits.pace.wait(self.form.next_part()).await?? else {
                 return Ok(files);
             };
             let name = part.name().unwrap_or_default().to_owned();
@@ -167,7 +165,7 @@ impl VerificationFormReader {
     async fn drain(&mut self) {
         let draining = async {
             let mut drained = 0;
-            while let Ok(Some(mut part)) = self.form.next_field().await {
+            while let Ok(Some(mut part)) = self.form.next_part().await {
                 while let Ok(Some(piece)) = part.chunk().await {
                     drained += piece.len();
                     if drained > MAX_DRAINED_BYTES {

@@ -13,7 +13,7 @@ use crate::support::harness::{Answer, HOSPITAL, Server, hospital_method, kind, v
 const NIGHTS: &str = "tests/it/ledger/nights.rs";
 
 /// Kinds that need a fault of the machine, of the clock or of the service, and the tests that bring it about.
-const ELSEWHERE: [(Kind, &str, &str); 34] = [
+const ELSEWHERE: [(Kind, &str, &str); 36] = [
     (Kind::UnknownPopulation, "tests/it/ledger/uploads_of_people.rs", "what_an_upload_says_wrongly_is_refused"),
     (Kind::PersonKeyMissing, "tests/it/ledger/uploads_of_people.rs", "what_an_upload_says_wrongly_is_refused"),
     (Kind::SeriesUndeclared, "tests/it/ledger/undeclared.rs", "refusals_of_earlier_versions_are_served"),
@@ -41,6 +41,8 @@ const ELSEWHERE: [(Kind, &str, &str); 34] = [
     (Kind::Internal, "src/jobs/worker/tests/mod.rs", "a_panic_fails_the_job_and_the_worker_goes_on"),
     (Kind::Unavailable, "tests/it/architecture/problem_catalogue.rs", "a_store_that_is_gone_is_unavailable"),
     (Kind::RequestTimeout, "tests/it/service/limits.rs", "silent_upload_times_out"),
+    (Kind::UriTooLong, "tests/it/service/request_errors.rs", "heads_of_requests_are_bounded"),
+    (Kind::HeadersTooLarge, "tests/it/service/request_errors.rs", "heads_of_requests_are_bounded"),
     (Kind::RangeUnsatisfiable, "tests/it/reading/ranges.rs", "every_range_is_a_slice_of_the_whole"),
     (Kind::WorkLimit, "tests/it/service/limits.rs", "job_above_the_memory_budget_is_refused"),
     (Kind::ThresholdMissing, "tests/it/methods/bucketize.rs", "infeasible_specification_is_refused_with_reason"),

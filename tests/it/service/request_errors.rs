@@ -112,6 +112,48 @@ async fn queries_that_cannot_be_understood() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn heads_of_requests_are_bounded() {
+    let server = Server::start().await;
+    let of_length =
+        |bytes: usize| format!("/v1/datasets?limit={}", "0".repeat(bytes - "/v1/datasets?limit=".len() - 1) + "7");
+    server.get(&of_length(16 << 10)).await.ok(200);
+    let problem = server.get(&of_length((16 << 10) + 1)).await.problem(414, "uri-too-long");
+    assert_eq!((&problem["limit"], &problem["found"]), (&json!(16_384), &json!(16_385)));
+    let with_header = |bytes: usize| server.request(Method::GET, "/v1/datasets").header("x-long", "x".repeat(bytes));
+    assert_eq!(server.send(with_header(30_000)).await.status, 200);
+    let problem = server.send(with_header(40_000)).await.problem(431, "headers-too-large");
+    assert_eq!(problem["limit"], 32_768);
+    server.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn heads_of_parts_are_bounded() {
+    let server = Server::start().await;
+    let form = |filler: usize, rows: usize| {
+        let head = format!(
+            "Content-Disposition: form-data; name=\"file\"; filename=\"t.csv\"\r\nX: {}\r\n\r\n",
+            "x".repeat(filler)
+        );
+        format!("--b\r\n{head}a,b\r\n{}\r\n--b--\r\n", "1,2\r\n".repeat(rows))
+    };
+    let sent = async |path: &str, body: String| {
+        let request = server.request(Method::POST, path).header(CONTENT_TYPE, "multipart/form-data; boundary=b");
+        server.send(request.body(body)).await
+    };
+    // a long file after a head is no long head
+    assert_eq!(sent("/v1/datasets", form(60_000, 500_000)).await.ok(201)["rows"], 500_000);
+    for path in ["/v1/datasets", "/v1/verifications"] {
+        let problem = sent(path, form(3_000_000, 3)).await.problem(400, "malformed-request");
+        assert_eq!(problem["limit"], 65_536, "{path}: {problem}");
+        // what precedes the first part counts, too
+        let problem = sent(path, "x".repeat(3_000_000)).await.problem(400, "malformed-request");
+        assert_eq!(problem["limit"], 65_536, "{path}");
+    }
+    assert_eq!(server.items("/v1/datasets").await.len(), 1);
+    server.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn bodies_that_are_no_document() {
     let server = Server::start().await;
     let deep = "[".repeat(100_000);
