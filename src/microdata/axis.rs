@@ -1,6 +1,6 @@
 //! The order of a column's values, and how far they are from each other: what cuts and bins go by.
 
-use super::calendar::{parse_date, parse_timestamp};
+use super::calendar::{parse_date, parse_local_timestamp, parse_timestamp};
 use super::domain::Domain;
 use super::value::AttributeType;
 
@@ -51,13 +51,16 @@ fn places(domain: &Domain) -> Option<Vec<u64>> {
         domain.iter().flatten().map(places).max().unwrap_or(0)
     };
     let worth: Vec<i128> = match domain.kind() {
-        AttributeType::Integer | AttributeType::Decimal => {
+        AttributeType::Integer | AttributeType::Decimal | AttributeType::Float => {
             let decimals = decimals();
             domain.iter().flatten().map(|value| scaled(value, decimals)).collect::<Option<_>>()?
         }
         AttributeType::Date => domain.iter().flatten().map(|v| parse_date(v).map(i128::from)).collect::<Option<_>>()?,
         AttributeType::Timestamp => {
             domain.iter().flatten().map(|v| parse_timestamp(v).map(i128::from)).collect::<Option<_>>()?
+        }
+        AttributeType::LocalTimestamp => {
+            domain.iter().flatten().map(|v| parse_local_timestamp(v).map(i128::from)).collect::<Option<_>>()?
         }
         AttributeType::Text | AttributeType::Boolean => return None,
     };

@@ -23,12 +23,18 @@ pub fn format_date(days: i32) -> Option<String> {
 /// The moment that a canonical text spells, in microseconds since 1970-01-01T00:00:00Z.
 #[must_use]
 pub fn parse_timestamp(text: &[u8]) -> Option<i64> {
+    parse_local_timestamp(text.strip_suffix(b"Z")?)
+}
+
+/// The date and time of day that a canonical text without a time zone spells, in microseconds since 1970-01-01T00:00:00 of its clock.
+#[must_use]
+pub fn parse_local_timestamp(text: &[u8]) -> Option<i64> {
     let (day, rest) = text.split_at_checked(10)?;
     let (clock, rest) = rest.split_at_checked(9)?;
     let &[b'T', h1, h2, b':', m1, m2, b':', s1, s2] = clock else { return None };
     let micros = match rest {
-        b"Z" => 0,
-        [b'.', digits @ .., b'Z'] if matches!(digits.len(), 1..=6) && digits.last() != Some(&b'0') => {
+        [] => 0,
+        [b'.', digits @ ..] if matches!(digits.len(), 1..=6) && digits.last() != Some(&b'0') => {
             number(digits)? * 10_i64.pow(6 - digits.len() as u32)
         }
         _ => return None,
@@ -44,6 +50,12 @@ pub fn parse_timestamp(text: &[u8]) -> Option<i64> {
 /// The text of a moment; `None` outside the years 0000 to 9999.
 #[must_use]
 pub fn format_timestamp(micros: i64) -> Option<String> {
+    format_local_timestamp(micros).map(|text| text + "Z")
+}
+
+/// The text of a date and time of day without a time zone; `None` outside the years 0000 to 9999.
+#[must_use]
+pub fn format_local_timestamp(micros: i64) -> Option<String> {
     let (seconds, fraction) = (micros.div_euclid(SECOND), micros.rem_euclid(SECOND));
     let (days, clock) = (seconds.div_euclid(DAY_SECONDS), seconds.rem_euclid(DAY_SECONDS));
     let mut text = format_date(i32::try_from(days).ok()?)?;
@@ -51,7 +63,6 @@ pub fn format_timestamp(micros: i64) -> Option<String> {
     if fraction > 0 {
         text += format!(".{fraction:06}").trim_end_matches('0');
     }
-    text.push('Z');
     Some(text)
 }
 
@@ -94,6 +105,9 @@ mod tests {
             prop_assert_eq!(parse_date(format_date(days).unwrap().as_bytes()), Some(days));
             let micros = micros / 10_i64.pow(coarse) * 10_i64.pow(coarse);
             prop_assert_eq!(parse_timestamp(format_timestamp(micros).unwrap().as_bytes()), Some(micros));
+            let local = format_local_timestamp(micros).unwrap();
+            prop_assert_eq!(parse_local_timestamp(local.as_bytes()), Some(micros));
+            prop_assert_eq!(parse_timestamp(local.as_bytes()), None);
         }
 
         #[test]

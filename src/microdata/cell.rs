@@ -109,9 +109,16 @@ pub fn write_set<'v>(kind: AttributeType, values: impl Iterator<Item = Option<&'
     out.push(b']');
 }
 
+/// Whether a spreadsheet that opens a file with this cell takes it for a formula. Numbers are none.
+#[must_use]
+pub fn is_formula(cell: &[u8]) -> bool {
+    let begins = matches!(cell, [b'=' | b'+' | b'-' | b'@' | b'\t' | b'\r', _, ..]);
+    begins && !AttributeType::Decimal.admits(cell.strip_prefix(b"+").unwrap_or(cell))
+}
+
 /// Appends a value as JSON: canonical numbers and booleans as they stand.
 pub fn write_json(kind: AttributeType, value: Option<&[u8]>, out: &mut Vec<u8>) {
-    let literal = matches!(kind, AttributeType::Integer | AttributeType::Decimal | AttributeType::Boolean);
+    let literal = kind.is_number() || kind == AttributeType::Boolean;
     match value {
         None => out.extend_from_slice(b"null"),
         Some(value) if literal && kind.admits(value) => out.extend_from_slice(value),
@@ -177,5 +184,15 @@ mod tests {
         assert_eq!(cell, b"[null,-0,1.50]");
         assert_eq!(parse_set(b"[1.50,[2]]"), None);
         assert_eq!(parse_set(&cell).map(|values| values.len()), Some(3));
+    }
+
+    #[test]
+    fn formulas_are_what_a_spreadsheet_executes() {
+        for formula in ["=1+1", "+49 30", "-x", "@SUM(A1)", "=..b", "\t=1", "\r=1", "--1", "-1+1"] {
+            assert!(is_formula(formula.as_bytes()), "{formula}");
+        }
+        for text in ["", "-", "=", "-1", "+1.50", "-0.5", "a=1", "'=1", "[\"=1\"]", "*"] {
+            assert!(!is_formula(text.as_bytes()), "{text}");
+        }
     }
 }

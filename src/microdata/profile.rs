@@ -86,8 +86,12 @@ pub struct DatasetProfile {
 /// Whether more than `percent` of the rows with a value are distinct, in a column that may identify.
 fn distinct_above(percent: u64, kind: AttributeType, distinct: u64, present: u64) -> bool {
     let may_identify = match kind {
-        AttributeType::Integer | AttributeType::Text | AttributeType::Date | AttributeType::Timestamp => true,
-        AttributeType::Decimal | AttributeType::Boolean => false,
+        AttributeType::Integer
+        | AttributeType::Text
+        | AttributeType::Date
+        | AttributeType::Timestamp
+        | AttributeType::LocalTimestamp => true,
+        AttributeType::Decimal | AttributeType::Float | AttributeType::Boolean => false,
     };
     may_identify && present >= IDENTIFIER_ROWS && distinct * 100 > present * percent
 }

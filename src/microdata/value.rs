@@ -7,7 +7,7 @@ use std::cmp::Ordering;
 
 use serde::{Deserialize, Serialize};
 
-use super::calendar::{parse_date, parse_timestamp};
+use super::calendar::{parse_date, parse_local_timestamp, parse_timestamp};
 
 /// The type of an attribute.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash, Serialize, Deserialize, utoipa::ToSchema)]
@@ -17,27 +17,50 @@ pub enum AttributeType {
     Integer,
     /// Decimal numbers without exponent, at most one leading zero, compared by their exact value.
     Decimal,
+    /// Binary floating-point numbers of 64 bits, as the shortest decimals that read as the same number; from typed formats, or
+    /// declared.
+    Float,
     /// UTF-8 text, compared by bytes.
     Text,
-    /// `false` or `true`; from typed formats only.
+    /// `false` or `true`.
     Boolean,
-    /// `YYYY-MM-DD`, of the years 0000 to 9999; from typed formats only.
+    /// `YYYY-MM-DD`, of the years 0000 to 9999.
     Date,
-    /// RFC 3339 in UTC with as many fractional digits as needed, at most six; from typed formats only.
+    /// RFC 3339 in UTC with as many fractional digits as needed, at most six.
     Timestamp,
+    /// The same without `Z`: date and time of day where no time zone is known.
+    LocalTimestamp,
 }
 
 impl AttributeType {
+    /// Every type.
+    pub const ALL: [Self; 8] = [
+        Self::Integer,
+        Self::Decimal,
+        Self::Float,
+        Self::Text,
+        Self::Boolean,
+        Self::Date,
+        Self::Timestamp,
+        Self::LocalTimestamp,
+    ];
+
+    /// The types of one text, from the narrowest; no value is of two but an integer.
+    const NARROWEST: [Self; 6] =
+        [Self::Integer, Self::Decimal, Self::Boolean, Self::Date, Self::Timestamp, Self::LocalTimestamp];
+
     /// The name used in the contract.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::Integer => "integer",
             Self::Decimal => "decimal",
+            Self::Float => "float",
             Self::Text => "text",
             Self::Boolean => "boolean",
             Self::Date => "date",
             Self::Timestamp => "timestamp",
+            Self::LocalTimestamp => "local_timestamp",
         }
     }
 
@@ -46,15 +69,16 @@ impl AttributeType {
     pub fn admits(self, value: &[u8]) -> bool {
         match self {
             Self::Integer => parse_integer(value).is_some(),
-            Self::Decimal => Decimal::parse(value).is_some(),
+            Self::Decimal | Self::Float => Decimal::parse(value).is_some(),
             Self::Text => std::str::from_utf8(value).is_ok(),
             Self::Boolean => matches!(value, b"false" | b"true"),
             Self::Date => parse_date(value).is_some(),
             Self::Timestamp => parse_timestamp(value).is_some(),
+            Self::LocalTimestamp => parse_local_timestamp(value).is_some(),
         }
     }
 
-    /// The narrowest of integer, decimal and text that admits all of `values`; text when there are none.
+    /// The narrowest type but float that admits all of `values`; text when there are none.
     pub fn infer<'a>(values: impl IntoIterator<Item = &'a [u8]>) -> Self {
         let mut inferred = None;
         for value in values {
@@ -69,10 +93,11 @@ impl AttributeType {
     /// One step of [`AttributeType::infer`]: the narrowest type that admits what `inferred` admits, and `value` too.
     #[must_use]
     pub fn widened(inferred: Option<Self>, value: &[u8]) -> Self {
-        match inferred.unwrap_or(Self::Integer) {
-            Self::Integer if Self::Integer.admits(value) => Self::Integer,
-            Self::Integer | Self::Decimal if Self::Decimal.admits(value) => Self::Decimal,
-            Self::Integer | Self::Decimal | Self::Text | Self::Boolean | Self::Date | Self::Timestamp => Self::Text,
+        match inferred {
+            Some(known) if known.admits(value) => known,
+            Some(Self::Integer) if Self::Decimal.admits(value) => Self::Decimal,
+            Some(_) => Self::Text,
+            None => Self::NARROWEST.into_iter().find(|kind| kind.admits(value)).unwrap_or(Self::Text),
         }
     }
 
@@ -80,7 +105,7 @@ impl AttributeType {
     pub(super) fn sort_key(self, value: &[u8]) -> u64 {
         match self {
             Self::Integer => parse_integer(value).map_or(0, |number| number as u64 ^ 1 << 63),
-            Self::Decimal => Decimal::parse(value).map_or(0, |decimal| decimal.sort_key()),
+            Self::Decimal | Self::Float => Decimal::parse(value).map_or(0, |decimal| decimal.sort_key()),
             Self::Text => {
                 let mut key = [0; 8];
                 let length = value.len().min(8);
@@ -90,6 +115,7 @@ impl AttributeType {
             Self::Boolean => u64::from(value == b"true"),
             Self::Date => parse_date(value).map_or(0, |days| i64::from(days) as u64 ^ 1 << 63),
             Self::Timestamp => parse_timestamp(value).map_or(0, |micros| micros as u64 ^ 1 << 63),
+            Self::LocalTimestamp => parse_local_timestamp(value).map_or(0, |micros| micros as u64 ^ 1 << 63),
         }
     }
 
@@ -101,17 +127,24 @@ impl AttributeType {
         let (Some(a), Some(b)) = (a, b) else { return a.is_some().cmp(&b.is_some()) };
         match self {
             Self::Integer => parse_integer(a).cmp(&parse_integer(b)),
-            Self::Decimal => Decimal::parse(a).cmp(&Decimal::parse(b)).then_with(|| a.cmp(b)),
+            Self::Decimal | Self::Float => Decimal::parse(a).cmp(&Decimal::parse(b)).then_with(|| a.cmp(b)),
             // of a boolean or a date the bytes are in the order of the values
             Self::Text | Self::Boolean | Self::Date => a.cmp(b),
             Self::Timestamp => parse_timestamp(a).cmp(&parse_timestamp(b)),
+            Self::LocalTimestamp => parse_local_timestamp(a).cmp(&parse_local_timestamp(b)),
         }
     }
 
     /// Whether values of this type are numbers.
     #[must_use]
     pub const fn is_number(self) -> bool {
-        matches!(self, Self::Integer | Self::Decimal)
+        matches!(self, Self::Integer | Self::Decimal | Self::Float)
+    }
+
+    /// Whether equal values of this type may have different texts: `1.5` and `1.50`.
+    #[must_use]
+    pub const fn has_spellings(self) -> bool {
+        matches!(self, Self::Decimal | Self::Float)
     }
 
     /// The order of two values of this type, where a decimal may have several spellings. An integer may be compared with a
@@ -119,8 +152,10 @@ impl AttributeType {
     #[must_use]
     pub fn compare_by_value(self, a: &[u8], b: &[u8]) -> Ordering {
         match self {
-            Self::Integer | Self::Decimal => Decimal::parse(a).cmp(&Decimal::parse(b)),
-            Self::Text | Self::Boolean | Self::Date | Self::Timestamp => self.compare(Some(a), Some(b)),
+            Self::Integer | Self::Decimal | Self::Float => Decimal::parse(a).cmp(&Decimal::parse(b)),
+            Self::Text | Self::Boolean | Self::Date | Self::Timestamp | Self::LocalTimestamp => {
+                self.compare(Some(a), Some(b))
+            }
         }
     }
 }
@@ -268,6 +303,19 @@ mod tests {
         assert_eq!(infer(&["1", "02139"]), AttributeType::Text);
         assert_eq!(infer(&["9223372036854775808"]), AttributeType::Decimal);
         assert_eq!(infer(&[]), AttributeType::Text);
+        for (kind, values) in [
+            (AttributeType::Boolean, ["true", "false"]),
+            (AttributeType::Date, ["2026-03-01", "0000-02-29"]),
+            (AttributeType::Timestamp, ["2026-03-01T02:30:00Z", "2026-03-01T02:30:00.5Z"]),
+            (AttributeType::LocalTimestamp, ["2026-03-01T02:30:00", "2026-03-01T02:30:00.123456"]),
+        ] {
+            assert_eq!(infer(&values), kind);
+            // other spellings, and other types, would not come back as they were
+            for other in ["True", "2026-02-30", "2026-03-01T02:30:00.50Z", "2026-03-01 02:30:00", "1", ""] {
+                assert_eq!(infer(&[values[0], other]), AttributeType::Text, "{other}");
+                assert_eq!(infer(&[other, values[0]]), AttributeType::Text, "{other}");
+            }
+        }
     }
 
     #[test]

@@ -15,7 +15,7 @@ use super::part_source::PartSource;
 use crate::control::{Cancelled, Control};
 use crate::microdata::{
     Arena, Attr, AttrSet, AttributeType, CellInterval, CellShape, Domain, Interner, Table, Taxonomy, ValueSelection,
-    parse_date, parse_integer, parse_set, parse_timestamp,
+    parse_date, parse_integer, parse_local_timestamp, parse_set, parse_timestamp,
 };
 use crate::publication::{DeclaredTaxonomy, PublishedBytes, PublishedColumn, PublishedTable};
 
@@ -348,7 +348,7 @@ impl BoxPredicate {
             }
             among.map_or(Integrality::Stretch(low, high), |among| Integrality::Listed(among.into_iter().collect()))
         });
-        let stretch = (kind == AttributeType::Decimal && !listed).then(|| {
+        let stretch = (kind.has_spellings() && !listed).then(|| {
             let low = bounds(true).filter_map(real).fold(f64::NEG_INFINITY, f64::max);
             (low, bounds(false).filter_map(real).fold(f64::INFINITY, f64::min))
         });
@@ -484,13 +484,17 @@ impl BoxColumn {
 
 /// Whether the values between two ends are enumerable.
 const fn is_whole(kind: AttributeType) -> bool {
-    matches!(kind, AttributeType::Integer | AttributeType::Date | AttributeType::Timestamp)
+    matches!(
+        kind,
+        AttributeType::Integer | AttributeType::Date | AttributeType::Timestamp | AttributeType::LocalTimestamp
+    )
 }
 
 fn number(kind: AttributeType, value: &[u8]) -> Option<i128> {
     match kind {
         AttributeType::Date => parse_date(value).map(i128::from),
         AttributeType::Timestamp => parse_timestamp(value).map(i128::from),
+        AttributeType::LocalTimestamp => parse_local_timestamp(value).map(i128::from),
         _ => parse_integer(value).map(i128::from),
     }
 }

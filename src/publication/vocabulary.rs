@@ -523,6 +523,8 @@ vocabulary! {
         SensitiveColumnNarrowed = "sensitive-column-narrowed",
         /// A sensitive attribute of a rule is in no table.
         SensitiveNotPublished = "sensitive-not-published",
+        /// Cells of some attributes are formulas to a spreadsheet.
+        SpreadsheetFormulas = "spreadsheet-formulas",
         /// Texts of too many values for sets are published as intervals.
         TextsInIntervals = "texts-in-intervals",
         /// A dependency is withdrawn, and another one ties the same attributes.

@@ -150,11 +150,11 @@ fn fields(part: &ManifestPart) -> Vec<Value> {
         let kind = if part.cells.contains_key(name) { None } else { part.types.get(name).copied() };
         let word = match kind.unwrap_or(AttributeType::Text) {
             AttributeType::Integer => "integer",
-            AttributeType::Decimal => "number",
+            AttributeType::Decimal | AttributeType::Float => "number",
             AttributeType::Text => "string",
             AttributeType::Boolean => "boolean",
             AttributeType::Date => "date",
-            AttributeType::Timestamp => "datetime",
+            AttributeType::Timestamp | AttributeType::LocalTimestamp => "datetime",
         };
         json!({"name": name, "type": word})
     };

@@ -41,7 +41,7 @@ pub use public::{Certainty, PublicReport, public_report};
 pub use ratio::ManifestRatio;
 pub use reading::publication_of;
 pub use readme::readme;
-pub use rendering::{PartFormat, Rendering, scales};
+pub use rendering::{PartFormat, PartView, Rendering, scales};
 pub use results::{BucketSizes, CheckResult, Utility, VerificationSummary};
 pub use rows::PartRows;
 pub use rule_figures::{RuleFigures, RuleMeasure};

@@ -96,6 +96,7 @@ pub fn public_report(manifest: &Manifest) -> PublicReport {
             .iter()
             .map(|table| description(manifest, table))
             .chain(details_of(manifest, NoticeKind::AttributeMoved))
+            .chain(details_of(manifest, NoticeKind::SpreadsheetFormulas))
             .collect(),
         inferences: details_of(manifest, NoticeKind::CanBeConcluded),
         exposures: manifest.exposures.as_ref().map(ManifestExposures::in_words).unwrap_or_default(),

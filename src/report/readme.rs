@@ -4,7 +4,7 @@ use super::manifest::{Manifest, ManifestPart, ManifestTable};
 use super::public::public_report;
 use super::rule_figures::RuleFigures;
 use crate::microdata::CellShape;
-use crate::publication::{ProtectionKind, RowKind, TableKind};
+use crate::publication::{NoticeKind, ProtectionKind, RowKind, TableKind};
 
 const LINE_CHARS: usize = 80;
 
@@ -118,6 +118,11 @@ impl ReadmeWriter<'_> {
 
     fn reading(&mut self) {
         self.heading("How to read the files");
+        for warning in &self.manifest.warnings {
+            if warning.r#type == NoticeKind::SpreadsheetFormulas {
+                self.paragraph("", &format!("Do not open these files in a spreadsheet. {}.", warning.detail));
+            }
+        }
         self.paragraph("", "CSV (RFC 4180) in UTF-8, with a header, lines ending in LF. A missing value is an empty field without quotes; \"\" is the empty text. A file of one column writes a missing value as the marker named above.");
         self.paragraph("", "Rows are sorted. Their order reveals nothing of the order of the original.");
         if self.is_bucketed() {

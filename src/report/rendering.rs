@@ -27,6 +27,17 @@ pub enum PartFormat {
     Arrow,
 }
 
+/// The rows of a part that are rendered.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum PartView {
+    /// All, as they are.
+    Rows,
+    /// Distinct ones with their number.
+    Counts,
+    /// All, with an apostrophe before each cell that a spreadsheet would take for a formula. CSV only.
+    Spreadsheet,
+}
+
 /// Makes a part in a format from the chunks of its CSV.
 pub struct Rendering {
     part: ManifestPart,
@@ -43,6 +54,7 @@ pub struct Rendering {
 
 enum FormatWriter {
     Csv,
+    Spreadsheet,
     Ndjson,
     Parquet(TypedRows, Box<ParquetWriter>),
     Arrow(TypedRows, Box<ArrowStreamWriter>),
@@ -71,17 +83,18 @@ pub fn scales(part: &ManifestPart, format: PartFormat) -> Option<DecimalScales> 
 }
 
 impl Rendering {
-    /// A part, or with `counts` its distinct rows, in a format; `scales` is what [`scales`] gave, after it saw all chunks.
-    /// `None` when rows cannot be counted because the part has a column named `count`.
+    /// A view of a part in a format; `scales` is what [`scales`] gave, after it saw all chunks.
+    /// `None` when rows cannot be counted because the part has a column named `count`, or for a view that the format does not have.
     ///
     /// # Errors
     /// When the format cannot hold such columns.
     pub fn new(
         part: &ManifestPart,
         format: PartFormat,
-        counts: bool,
+        view: PartView,
         scales: Option<&DecimalScales>,
     ) -> io::Result<Option<Self>> {
+        let counts = view == PartView::Counts;
         let counting = counts.then(|| DistinctRowCounter::new(part));
         let shown = if counts { counted(part) } else { Some(part.clone()) };
         let Some(shown) = shown else { return Ok(None) };
@@ -105,6 +118,8 @@ impl Rendering {
             TypedRows::new(columns, shown.null.as_deref())
         };
         let maker = match format {
+            PartFormat::Csv if view == PartView::Spreadsheet => FormatWriter::Spreadsheet,
+            _ if view == PartView::Spreadsheet => return Ok(None),
             PartFormat::Csv => FormatWriter::Csv,
             PartFormat::Ndjson => FormatWriter::Ndjson,
             PartFormat::Parquet => {
@@ -150,7 +165,7 @@ impl Rendering {
             out = self.piece(piece)?;
         }
         match &mut self.maker {
-            FormatWriter::Csv | FormatWriter::Ndjson => {}
+            FormatWriter::Csv | FormatWriter::Spreadsheet | FormatWriter::Ndjson => {}
             FormatWriter::Parquet(_, writer) => {
                 writer.finish()?;
                 out.append(&mut writer.take());
@@ -167,6 +182,9 @@ impl Rendering {
         let header = std::mem::take(&mut self.maker_first);
         match &mut self.maker {
             FormatWriter::Csv => Ok(csv),
+            FormatWriter::Spreadsheet => PartRows::new(&self.part)
+                .spreadsheet(&csv)
+                .map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error)),
             FormatWriter::Ndjson => {
                 let rendered = PartRows::new(&self.part).ndjson(&csv, header);
                 rendered.map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))

@@ -7,8 +7,8 @@ use serde_json::Value;
 
 use super::manifest::ManifestPart;
 use crate::microdata::formats::IngestLimits;
-use crate::microdata::formats::csv::{Record, RecordError, Scanner};
-use crate::microdata::{AttributeType, CellInterval, CellShape, SUPPRESSED_CELL, parse_set, write_json};
+use crate::microdata::formats::csv::{Record, RecordError, Scanner, quote};
+use crate::microdata::{AttributeType, CellInterval, CellShape, SUPPRESSED_CELL, is_formula, parse_set, write_json};
 
 /// Renders the rows of one part.
 pub struct PartRows<'a> {
@@ -49,6 +49,31 @@ impl<'a> PartRows<'a> {
                 self.cell(index, field, quoted, &mut out);
             }
             out.extend_from_slice(b"}\n");
+        }
+        Ok(out)
+    }
+
+    /// A chunk of the CSV with an apostrophe before each cell that a spreadsheet would take for a formula.
+    ///
+    /// # Errors
+    /// When the chunk is not CSV.
+    pub fn spreadsheet(&self, csv: &[u8]) -> Result<Vec<u8>, RecordError> {
+        let mut out = Vec::with_capacity(csv.len() + csv.len() / 8);
+        let mut scanner = self.scanner(csv);
+        while let Some(record) = scanner.next_record()? {
+            for (index, (field, quoted)) in record.iter().enumerate() {
+                if index > 0 {
+                    out.push(b',');
+                }
+                let mark: &[u8] = if is_formula(field) { b"'" } else { b"" };
+                if quoted {
+                    quote(&[mark, field].concat(), true, &mut out);
+                } else {
+                    out.extend_from_slice(mark);
+                    out.extend_from_slice(field);
+                }
+            }
+            out.push(b'\n');
         }
         Ok(out)
     }
@@ -199,6 +224,14 @@ mod tests {
                         {\"bucket\":1,\"age\":null,\"name\":\"\"}\n\
                         {\"bucket\":2,\"age\":-5,\"name\":null}\n";
         assert_eq!(text, expected);
+    }
+
+    #[test]
+    fn formulas_get_an_apostrophe_and_nothing_else_changes() {
+        let part = part(&[("=n", AttributeType::Text), ("age", AttributeType::Integer)], false, None);
+        let csv = "=n,age\n=1+1,-5\n\"=a,\"\"b\"\"\",7\n-,\n\"\",1\n\"a\nb\",1\n";
+        let text = String::from_utf8(PartRows::new(&part).spreadsheet(csv.as_bytes()).unwrap()).unwrap();
+        assert_eq!(text, csv.replace("=n", "'=n").replace("=1+1", "'=1+1").replace("=a", "'=a"));
     }
 
     #[test]

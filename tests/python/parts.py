@@ -22,6 +22,8 @@ WANTED = {
     "flag": pa.bool_(),
     "day": pa.date32(),
     "moment": pa.timestamp("us", tz="UTC"),
+    "clock": pa.timestamp("us"),
+    "float": pa.float64(),
 }
 
 
@@ -32,6 +34,7 @@ def table():
         return pa.array([None if at % 2 else values[at // 2 % 2] for at in range(ROWS)], kind)
 
     moment = datetime.datetime(2026, 3, 1, 2, 30, tzinfo=datetime.timezone.utc)
+    naive = datetime.datetime(2026, 3, 29, 2, 30)
     return pa.table(
         {
             "whole": column(pa.int64(), [1, 2**40]),
@@ -39,6 +42,9 @@ def table():
             "flag": column(pa.bool_(), [True, False]),
             "day": column(pa.date32(), [datetime.date(2026, 3, 1), datetime.date(1969, 12, 31)]),
             "moment": column(pa.timestamp("us", tz="UTC"), [moment, moment + datetime.timedelta(microseconds=1)]),
+            "clock": column(pa.timestamp("us"), [naive, naive.replace(microsecond=500000)]),
+            # what a decimal would round, and what has no short decimal
+            "float": column(pa.float64(), [0.1 + 0.2, -5e-324]),
             "text": column(pa.string(), ["", "007"]),
             "row": pa.array([at % 4 for at in range(ROWS)], pa.int64()),
         }

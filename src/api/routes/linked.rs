@@ -21,7 +21,7 @@ use crate::inputs::decompress;
 use crate::microdata::formats::DecimalScales;
 use crate::ports::{ReleaseRecord, StoreError};
 use crate::problem::{Kind, Problem};
-use crate::report::{ManifestPart, ManifestTable, PartFormat, PartRows, Rendering};
+use crate::report::{ManifestPart, ManifestTable, PartFormat, PartRows, PartView, Rendering};
 
 /// Marks the answer as a random linkage of rows.
 const LINKAGE: HeaderName = HeaderName::from_static("guardian-linkage");
@@ -69,8 +69,8 @@ pub(in crate::api) async fn get(
     let source = || {
         async {
             let scales = scales(app, &release, &table, &part, streamed).await?;
-            let rendering =
-                Rendering::new(&part, streamed, false, scales.as_ref()).map_err(|error| storage_problem(&error))?;
+            let rendering = Rendering::new(&part, streamed, PartView::Rows, scales.as_ref())
+                .map_err(|error| storage_problem(&error))?;
             let rendering = rendering.ok_or_else(|| Problem::new(Kind::Internal, "the view cannot be rendered"))?;
             let view = LinkedViewStream::new(app, &release, &table, 1).map_err(|error| storage_problem(&error))?;
             Ok(rendered(view, rendering).boxed())

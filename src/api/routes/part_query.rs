@@ -19,7 +19,7 @@ pub(in crate::api) struct PartQuery {
     /// `csv`, `ndjson`, `json`, `parquet` or `arrow`; precedes the Accept header.
     pub(super) format: Option<String>,
     /// `counts`: distinct rows with their number in a last column `count`. `linked`: all attributes of a bucketized table in one view,
-    /// without buckets.
+    /// without buckets. `spreadsheet`: CSV in which an apostrophe precedes each cell that a spreadsheet would take for a formula.
     pub(super) view: Option<String>,
     /// The maximum number of rows of a JSON page, 1 to 1000.
     #[param(minimum = 1, maximum = 1000, default = 100)]

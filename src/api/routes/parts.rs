@@ -20,7 +20,7 @@ use crate::api::openapi::declared::PartPage;
 use crate::ports::{ReleaseRecord, StoreError};
 use crate::problem::{Kind, Problem};
 use crate::report::{
-    CountsPage, ManifestPart, ManifestTable, PartFormat, PartRows, Rendering, RowCursorError, counted,
+    CountsPage, ManifestPart, ManifestTable, PartFormat, PartRows, PartView, Rendering, RowCursorError, counted,
 };
 
 /// Downloads a part
@@ -64,11 +64,12 @@ pub(in crate::api) async fn get(
     request: DownloadRequest,
 ) -> Result<Response, Problem> {
     let offer = negotiated(query.format.as_deref(), &request.headers);
-    let (counts, is_linked) = match query.view.as_deref() {
-        None => (false, false),
-        Some("counts") => (true, false),
-        Some("linked") => (false, true),
-        Some(_) => return Err(Problem::new(Kind::MalformedRequest, "view must be counts or linked")),
+    let (view, is_linked) = match query.view.as_deref() {
+        None => (PartView::Rows, false),
+        Some("counts") => (PartView::Counts, false),
+        Some("spreadsheet") => (PartView::Spreadsheet, false),
+        Some("linked") => (PartView::Rows, true),
+        Some(_) => return Err(Problem::new(Kind::MalformedRequest, "view must be counts, linked or spreadsheet")),
     };
     let (release, manifest) = served::read(&app, &caller, release).await?;
     let table = manifest.tables.into_iter().find(|candidate| candidate.name == table).ok_or_else(no_such_part)?;
@@ -85,13 +86,16 @@ pub(in crate::api) async fn get(
         return linked::get(&app, &caller, linked).await;
     }
     let part = table.parts[index].clone();
-    if counts && counted(&part).is_none() {
+    if view == PartView::Spreadsheet && offer.2 != Format::Streamed(PartFormat::Csv) {
+        return Err(Problem::new(Kind::MalformedRequest, "view=spreadsheet belongs to format=csv"));
+    }
+    if view == PartView::Counts && counted(&part).is_none() {
         let detail = "the part already has a column named count, so that view=counts cannot add it";
         return Err(Problem::new(Kind::ReservedName, detail).with("attribute", "count"));
     }
     served::record_read(&app, &caller, &release).await?;
     let (suffix, media_type, format) = offer;
-    let download = PartDownload { app: &app, release, part: &part, suffix, media_type, counts };
+    let download = PartDownload { app: &app, release, part: &part, suffix, media_type, view };
     match format {
         Format::Json => download.page(&query, &request.headers).await,
         Format::Streamed(streamed) => {
@@ -127,13 +131,16 @@ struct PartDownload<'a> {
     /// Of the name of the file.
     suffix: &'static str,
     media_type: &'static str,
-    /// Distinct rows with their number.
-    counts: bool,
+    view: PartView,
 }
 
 impl PartDownload<'_> {
     const fn view(&self) -> &'static str {
-        if self.counts { "-counts" } else { "" }
+        match self.view {
+            PartView::Rows => "",
+            PartView::Counts => "-counts",
+            PartView::Spreadsheet => "-spreadsheet",
+        }
     }
 
     async fn page(&self, query: &PartQuery, headers: &HeaderMap) -> Result<Response, Problem> {
@@ -142,32 +149,32 @@ impl PartDownload<'_> {
         if etag_matches(headers, &etag) {
             return Ok(not_modified(etag));
         }
-        let mut response = page_of(self.app, &self.release, self.part, self.counts, query).await?;
+        let mut response = page_of(self.app, &self.release, self.part, self.view == PartView::Counts, query).await?;
         set_etag(&mut response, [(header::CONTENT_TYPE, self.media_type), (header::ETAG, &etag)]);
         Ok(response)
     }
 
     async fn stream(self, format: PartFormat, request: &DownloadRequest) -> Result<Response, Problem> {
-        let view = self.view();
-        let Self { app, release, part, suffix, media_type, counts } = self;
+        let view_name = self.view();
+        let Self { app, release, part, suffix, media_type, view } = self;
         let (etag, media_type) = match format {
-            PartFormat::Csv => (etag(part, &format!("csv{view}")), "text/csv; charset=utf-8; header=present"),
-            PartFormat::Ndjson => (etag(part, &format!("ndjson{view}")), media_type),
+            PartFormat::Csv => (etag(part, &format!("csv{view_name}")), "text/csv; charset=utf-8; header=present"),
+            PartFormat::Ndjson => (etag(part, &format!("ndjson{view_name}")), media_type),
             // another version may render the rows as other bytes
             PartFormat::Parquet | PartFormat::Arrow => {
-                (etag(part, &format!("{suffix}{view}-{}", env!("CARGO_PKG_VERSION"))), media_type)
+                (etag(part, &format!("{suffix}{view_name}-{}", env!("CARGO_PKG_VERSION"))), media_type)
             }
         };
         if etag_matches(&request.headers, &etag) {
             return Ok(not_modified(etag));
         }
         let stem = part.file.strip_suffix(".csv").unwrap_or(&part.file);
-        let attachment = format!("attachment; filename=\"{stem}{}.{suffix}\"", view.replace('-', "."));
+        let attachment = format!("attachment; filename=\"{stem}{}.{suffix}\"", view_name.replace('-', "."));
         let source = || {
             async {
                 let scales = part_stream::scales(app, &release, part, format).await?;
                 let rendering =
-                    Rendering::new(part, format, counts, scales.as_ref()).map_err(|error| storage_problem(&error))?;
+                    Rendering::new(part, format, view, scales.as_ref()).map_err(|error| storage_problem(&error))?;
                 let rendering = rendering.ok_or_else(no_such_part)?;
                 Ok(part_stream::part(app.clone(), release.clone(), part, rendering).boxed())
             }

@@ -107,9 +107,16 @@ pub fn dry_run(
     if plan.feasible {
         plan.exposures = Some(exposure::exposures(&prepared.design, &permuted, names, control)?);
     }
-    if plan.feasible && losses::need_made_tables(specification) {
+    let need_made_tables = losses::need_made_tables(specification);
+    if plan.feasible && need_made_tables {
         let made = execute(specification, &prepared, PlanRows { table: &permuted, streams }, joined, control)?;
         plan.warnings.extend(losses::describe_made(specification, &made, &permuted));
+        plan.warnings.extend(losses::describe_formulas(specification, losses::written_columns(&made)));
+    } else if !need_made_tables {
+        // cells are values
+        let written = prepared.design.tables.iter().fold(AttrSet::EMPTY, |all, table| all.union(table.attributes));
+        let columns = written.iter().map(|attr| (attr, permuted.column(attr)));
+        plan.warnings.extend(losses::describe_formulas(specification, columns));
     }
     Ok(plan)
 }

@@ -1,6 +1,6 @@
 //! Notices on what a release loses, before and after it is published.
 
-use crate::microdata::{Attr, AttrSet, AttributeCounts, Column, Table};
+use crate::microdata::{Attr, AttrSet, AttributeCounts, Column, Table, is_formula};
 use crate::privacy::RuleStatus;
 use crate::publication::{CellContent, NoticeKind, PublishedColumn, TableWitness};
 use crate::publish::{Design, DesignRemark, Published};
@@ -133,6 +133,36 @@ pub(in crate::engine) fn describe_made(
         MethodSpec::Generalize(_) => describe_suppressed(specification, published, table).into_iter().collect(),
         _ => Vec::new(),
     }
+}
+
+/// The notice on published cells that a spreadsheet would execute, and on such names.
+pub(in crate::engine) fn describe_formulas<'c>(
+    specification: &Specification,
+    columns: impl Iterator<Item = (Attr, &'c Column)>,
+) -> Option<SpecificationNotice> {
+    let is_named_so = |attr: Attr| is_formula(specification.published_names[attr.index()].as_bytes());
+    let found = columns.filter(|(attr, column)| is_named_so(*attr) || column.domain.iter().flatten().any(is_formula));
+    let found: AttrSet = found.map(|(attr, _)| attr).collect();
+    let detail = || {
+        format!(
+            "{}: cells or names that begin with =, +, - or @, which a spreadsheet executes as formulas; import such files as text, or \
+             download their parts with view=spreadsheet",
+            named(specification, found)
+        )
+    };
+    (!found.is_empty()).then(|| SpecificationNotice {
+        r#type: NoticeKind::SpreadsheetFormulas,
+        pointer: None,
+        detail: detail(),
+    })
+}
+
+/// The attributes of the parts with their cells.
+pub(in crate::engine) fn written_columns(published: &Published) -> impl Iterator<Item = (Attr, &Column)> {
+    let described = published.publication.tables.iter().flat_map(|table| &table.parts);
+    let made = published.contents.tables.iter().flatten();
+    let columns = described.zip(made).flat_map(|(part, contents)| part.columns.iter().zip(&contents.columns));
+    columns.map(|(described, column)| (described.attribute, column))
 }
 
 /// The rows of a table whose published rows share one bucket.

@@ -307,7 +307,8 @@ fn publish_and_write(
         }
         written.push(parts);
     }
-    let losses = losses::describe_made(specification, &published, permuted);
+    let mut losses = losses::describe_made(specification, &published, permuted);
+    losses.extend(losses::describe_formulas(specification, losses::written_columns(&published)));
     Ok(WrittenRelease { publication: published.publication, witness: published.witness, parts: written, losses })
 }
 

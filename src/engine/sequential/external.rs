@@ -159,8 +159,13 @@ fn generalized(
 }
 
 /// The types that intervals may have where no other release has the attribute, the narrowest first.
-const ORDERED_TYPES: [AttributeType; 4] =
-    [AttributeType::Integer, AttributeType::Decimal, AttributeType::Date, AttributeType::Timestamp];
+const ORDERED_TYPES: [AttributeType; 5] = [
+    AttributeType::Integer,
+    AttributeType::Decimal,
+    AttributeType::Date,
+    AttributeType::Timestamp,
+    AttributeType::LocalTimestamp,
+];
 
 #[cfg(test)]
 mod tests {

@@ -3,7 +3,7 @@
 use super::shape::Shape;
 use super::suggestion::ColumnQuestion;
 use super::words::{self, Meaning};
-use crate::microdata::{AttributeType, ColumnProfile};
+use crate::microdata::ColumnProfile;
 use crate::spec::ColumnRole;
 
 /// With fewer rows, counts say little of how values spread.
@@ -138,7 +138,7 @@ impl ColumnEvidence<'_> {
             ));
         }
         let is_measured = self.is_number() && (self.is_secret() || self.meaning == Some(Meaning::Age));
-        let is_amount = self.shape == Some(Shape::Money) || self.profile.kind == AttributeType::Decimal;
+        let is_amount = self.shape == Some(Shape::Money) || self.profile.kind.has_spellings();
         if is_measured || (is_amount && !self.meaning.is_some_and(Meaning::is_known)) {
             return None;
         }
@@ -183,7 +183,7 @@ impl ColumnEvidence<'_> {
             }
             Some(meaning) if meaning.is_known() => known(&format!("it is named like {}", meaning.noun())),
             _ if self.shape == Some(Shape::Date) => known("its values are dates"),
-            _ if self.profile.kind == AttributeType::Decimal => {
+            _ if self.profile.kind.has_spellings() => {
                 let what = if self.shape == Some(Shape::Money) { "amounts of money" } else { "measured numbers" };
                 let question = format!("its values look like {what}: are they a secret of the person?");
                 let choices = [ColumnRole::Sensitive, ColumnRole::QuasiIdentifier, ColumnRole::Dropped];

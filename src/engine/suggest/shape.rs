@@ -103,9 +103,9 @@ impl Shape {
 /// The shape of most values of a column; `None` where they have none, or where there are too few to say so.
 pub(super) fn shape(domain: &Domain) -> Option<Shape> {
     match domain.kind() {
-        AttributeType::Date | AttributeType::Timestamp => return Some(Shape::Date),
+        AttributeType::Date | AttributeType::Timestamp | AttributeType::LocalTimestamp => return Some(Shape::Date),
         AttributeType::Boolean | AttributeType::Integer => return None,
-        AttributeType::Decimal | AttributeType::Text => {}
+        AttributeType::Decimal | AttributeType::Float | AttributeType::Text => {}
     }
     let step = (domain.len() / MAX_VALUES).max(1);
     let values = domain.iter().step_by(step).flatten().filter_map(|value| std::str::from_utf8(value).ok());
@@ -114,7 +114,7 @@ pub(super) fn shape(domain: &Domain) -> Option<Shape> {
         let fitting = values.iter().filter(|value| shape.fits(value)).count();
         fitting > 0 && fitting * 100 >= values.len() * ENOUGH_PERCENT
     };
-    if domain.kind() == AttributeType::Decimal {
+    if domain.kind().has_spellings() {
         return Some(Shape::Money).filter(is_most);
     }
     // a few long texts among codes are prose all the same: they may say anything

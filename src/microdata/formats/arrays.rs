@@ -16,7 +16,7 @@ use arrow_schema::{DataType, Schema, TimeUnit};
 use super::collect::{Collector, malformed};
 use super::error::IngestError;
 use crate::microdata::limits::IngestLimits;
-use crate::microdata::{AttributeType, Chunk, format_date, format_timestamp};
+use crate::microdata::{AttributeType, Chunk, format_date, format_local_timestamp, format_timestamp};
 
 /// Between two looks at how much memory a chunk takes.
 const MEMORY_CHECK_ROWS: usize = 1024;
@@ -123,12 +123,13 @@ fn kind_of(kind: &DataType) -> Option<Option<AttributeType>> {
         DataType::Boolean => Some(AttributeType::Boolean),
         DataType::Int8 | DataType::Int16 | DataType::Int32 | DataType::Int64 => Some(AttributeType::Integer),
         DataType::UInt8 | DataType::UInt16 | DataType::UInt32 => Some(AttributeType::Integer),
-        DataType::Float16 | DataType::Float32 | DataType::Float64 => Some(AttributeType::Decimal),
+        DataType::Float16 | DataType::Float32 | DataType::Float64 => Some(AttributeType::Float),
         DataType::Decimal32(..) | DataType::Decimal64(..) => Some(AttributeType::Decimal),
         DataType::Decimal128(..) | DataType::Decimal256(..) => Some(AttributeType::Decimal),
         DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => Some(AttributeType::Text),
         DataType::Date32 | DataType::Date64 => Some(AttributeType::Date),
-        DataType::Timestamp(..) => Some(AttributeType::Timestamp),
+        DataType::Timestamp(_, None) => Some(AttributeType::LocalTimestamp),
+        DataType::Timestamp(_, Some(_)) => Some(AttributeType::Timestamp),
         DataType::Dictionary(_, values) if !matches!(**values, DataType::Dictionary(..)) => return kind_of(values),
         _ => return None,
     })
@@ -201,7 +202,8 @@ fn push_values(
             let day = |row| i32::try_from(array.value(row).div_euclid(86_400_000)).ok();
             to.texts(|row, text| written(day(row).and_then(format_date), text))
         }
-        DataType::Timestamp(unit, _) => to.timestamps(array, *unit),
+        DataType::Timestamp(unit, None) => to.timestamps(array, *unit, format_local_timestamp),
+        DataType::Timestamp(unit, Some(_)) => to.timestamps(array, *unit, format_timestamp),
         // kind_of lets nothing else pass; in null columns every row is missing
         _ => to.texts(|_, _| Err("the value has no text")),
     }
@@ -261,7 +263,12 @@ impl TextSink<'_> {
         self.texts(|row, text| float(F::from(array.value(row)), &is_finite, text))
     }
 
-    fn timestamps(self, array: &dyn Array, unit: TimeUnit) -> Result<(), IngestError> {
+    fn timestamps(
+        self,
+        array: &dyn Array,
+        unit: TimeUnit,
+        format: fn(i64) -> Option<String>,
+    ) -> Result<(), IngestError> {
         let micros = |row: usize| match unit {
             TimeUnit::Second => array.as_primitive::<TimestampSecondType>().value(row).checked_mul(1_000_000),
             TimeUnit::Millisecond => array.as_primitive::<TimestampMillisecondType>().value(row).checked_mul(1000),
@@ -272,7 +279,7 @@ impl TextSink<'_> {
             }
         };
         self.texts(|row, text| match micros(row) {
-            Some(micros) => written(format_timestamp(micros), text),
+            Some(micros) => written(format(micros), text),
             None => Err("the moment is finer than a microsecond, or too far away"),
         })
     }

@@ -4,7 +4,7 @@ use std::io;
 use std::sync::Arc;
 
 use arrow_array::builder::{
-    BooleanBuilder, Date32Builder, Decimal128Builder, Int32Builder, Int64Builder, StringBuilder,
+    BooleanBuilder, Date32Builder, Decimal128Builder, Float64Builder, Int32Builder, Int64Builder, StringBuilder,
     TimestampMicrosecondBuilder,
 };
 use arrow_array::{ArrayRef, DictionaryArray, Int32Array, ListArray, RecordBatch, StringArray, StructArray};
@@ -13,8 +13,8 @@ use arrow_schema::{DataType, Field, FieldRef, Fields, Schema, SchemaRef, TimeUni
 
 use super::csv::{Record, Scanner};
 use crate::microdata::{
-    AttributeType, CellInterval, CellShape, Domain, IngestLimits, Interner, parse_date, parse_integer, parse_set,
-    parse_timestamp,
+    AttributeType, CellInterval, CellShape, Domain, IngestLimits, Interner, parse_date, parse_integer,
+    parse_local_timestamp, parse_set, parse_timestamp,
 };
 
 /// The most digits of a decimal that typed formats hold.
@@ -55,12 +55,16 @@ pub enum TypedKind {
     Integer,
     /// A decimal with its numbers of digits, and of those behind the point.
     Decimal(u8, u8),
+    /// Binary, 64 bits.
+    Float,
     /// A bit.
     Boolean,
     /// Days.
     Date,
     /// Microseconds in UTC.
     Timestamp,
+    /// Microseconds without a time zone.
+    LocalTimestamp,
     /// UTF-8 under a dictionary of its own for every batch.
     Text,
     /// UTF-8 as it is, inside of other cells.
@@ -74,10 +78,12 @@ impl TypedKind {
         match kind {
             AttributeType::Integer => Self::Integer,
             AttributeType::Decimal => scale.map_or(Self::Text, |(digits, scale)| Self::Decimal(digits, scale)),
+            AttributeType::Float => Self::Float,
             AttributeType::Text => Self::Text,
             AttributeType::Boolean => Self::Boolean,
             AttributeType::Date => Self::Date,
             AttributeType::Timestamp => Self::Timestamp,
+            AttributeType::LocalTimestamp => Self::LocalTimestamp,
         }
     }
 
@@ -94,9 +100,11 @@ impl TypedKind {
             Self::Bucket => DataType::Int32,
             Self::Count | Self::Integer => DataType::Int64,
             Self::Decimal(digits, scale) => DataType::Decimal128(digits, scale as i8),
+            Self::Float => DataType::Float64,
             Self::Boolean => DataType::Boolean,
             Self::Date => DataType::Date32,
             Self::Timestamp => DataType::Timestamp(TimeUnit::Microsecond, Some("UTC".into())),
+            Self::LocalTimestamp => DataType::Timestamp(TimeUnit::Microsecond, None),
             Self::PlainText => DataType::Utf8,
             Self::Text => DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Utf8)),
         };
@@ -247,9 +255,11 @@ enum TypedBuilder {
     Bucket(Int32Builder),
     Integer(Int64Builder),
     Decimal(Decimal128Builder, u8, u8),
+    Float(Float64Builder),
     Boolean(BooleanBuilder),
     Date(Date32Builder),
     Timestamp(TimestampMicrosecondBuilder),
+    LocalTimestamp(TimestampMicrosecondBuilder),
     Text(Box<Interner>, Vec<Option<u32>>),
     PlainText(StringBuilder),
     /// Both ends, and whether there is an interval.
@@ -276,9 +286,11 @@ impl TypedBuilder {
             TypedKind::Bucket => Self::Bucket(Int32Builder::new()),
             TypedKind::Count | TypedKind::Integer => Self::Integer(Int64Builder::new()),
             TypedKind::Decimal(digits, scale) => Self::Decimal(Decimal128Builder::new(), digits, scale),
+            TypedKind::Float => Self::Float(Float64Builder::new()),
             TypedKind::Boolean => Self::Boolean(BooleanBuilder::new()),
             TypedKind::Date => Self::Date(Date32Builder::new()),
             TypedKind::Timestamp => Self::Timestamp(TimestampMicrosecondBuilder::new()),
+            TypedKind::LocalTimestamp => Self::LocalTimestamp(TimestampMicrosecondBuilder::new()),
             TypedKind::Text => Self::Text(Box::default(), Vec::new()),
             TypedKind::PlainText => Self::PlainText(StringBuilder::new()),
         }
@@ -296,6 +308,7 @@ impl TypedBuilder {
             }
             Self::Integer(builder) => builder.append_option(parsed(value, parse_integer)?),
             Self::Decimal(builder, _, scale) => builder.append_option(parsed(value, |text| scaled(text, *scale))?),
+            Self::Float(builder) => builder.append_option(parsed(value, float)?),
             Self::Boolean(builder) => builder.append_option(parsed(value, |text| match text {
                 b"true" => Some(true),
                 b"false" => Some(false),
@@ -303,6 +316,7 @@ impl TypedBuilder {
             })?),
             Self::Date(builder) => builder.append_option(parsed(value, parse_date)?),
             Self::Timestamp(builder) => builder.append_option(parsed(value, parse_timestamp)?),
+            Self::LocalTimestamp(builder) => builder.append_option(parsed(value, parse_local_timestamp)?),
             Self::Text(interner, codes) => codes.push(value.map(|value| interner.intern(value))),
             Self::PlainText(builder) => {
                 builder.append_option(parsed(value, |text| Some(std::str::from_utf8(text).ok()?.to_owned()))?);
@@ -338,9 +352,11 @@ impl TypedBuilder {
                 let array = builder.finish().with_precision_and_scale(digits, scale as i8);
                 Arc::new(array.map_err(corrupt)?)
             }
+            Self::Float(mut builder) => Arc::new(builder.finish()),
             Self::Boolean(mut builder) => Arc::new(builder.finish()),
             Self::Date(mut builder) => Arc::new(builder.finish()),
             Self::Timestamp(mut builder) => Arc::new(builder.finish().with_timezone("UTC")),
+            Self::LocalTimestamp(mut builder) => Arc::new(builder.finish()),
             Self::PlainText(mut builder) => Arc::new(builder.finish()),
             Self::Interval(ends, valid, fields) => {
                 let ends = ends.into_iter().map(Self::finish).collect::<io::Result<Vec<ArrayRef>>>()?;
@@ -364,6 +380,11 @@ impl TypedBuilder {
             }
         })
     }
+}
+
+/// The number that a decimal stands for.
+fn float(text: &[u8]) -> Option<f64> {
+    AttributeType::Float.admits(text).then(|| std::str::from_utf8(text).ok()?.parse().ok()).flatten()
 }
 
 /// The value of a decimal text in units of its last digit but `scale`.

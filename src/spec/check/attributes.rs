@@ -6,7 +6,7 @@ use uuid::Uuid;
 
 use super::specification::SpecWarning;
 use super::values::values_missing;
-use crate::microdata::{AttrSet, AttributeType};
+use crate::microdata::AttrSet;
 use crate::problem::{Fault, Kind};
 use crate::publication::{DeclaredTaxonomy, ExcludedValues, Guarantee, NoticeKind, Protected, Unit, ValueDistance};
 use crate::spec::grammar::attributes::{AttributeOptions, DatasetColumns};
@@ -166,7 +166,7 @@ pub(super) fn check_leaves(
     for DeclaredTaxonomy { attribute, tree } in taxonomies {
         let facts = &columns.facts[used[attribute.index()]];
         // one decimal may have several spellings
-        let distinct = facts.distinct.filter(|_| facts.kind != AttributeType::Decimal).unwrap_or(0);
+        let distinct = facts.distinct.filter(|_| !facts.kind.has_spellings()).unwrap_or(0);
         let missing = distinct.saturating_sub(tree.leaves().len() as u64);
         if missing > 0 {
             let dataset = dataset.map(|dataset| dataset.to_string());

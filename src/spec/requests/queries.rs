@@ -113,11 +113,14 @@ impl RangeEnd {
     /// The end as a part would have it; a fault when it has no place in the order of these values.
     fn place(&self, kind: AttributeType, pointer: String, faults: &mut FaultList) -> Option<Vec<u8>> {
         let (order, allowed) = match kind {
-            AttributeType::Integer | AttributeType::Decimal => (AttributeType::Decimal, "a decimal number"),
+            AttributeType::Integer | AttributeType::Decimal | AttributeType::Float => {
+                (AttributeType::Decimal, "a decimal number")
+            }
             AttributeType::Text => (kind, "a text"),
             AttributeType::Boolean => (kind, "true or false"),
             AttributeType::Date => (kind, "a date, YYYY-MM-DD"),
             AttributeType::Timestamp => (kind, "a time in UTC, RFC 3339"),
+            AttributeType::LocalTimestamp => (kind, "a date and time of day, YYYY-MM-DDThh:mm:ss"),
         };
         let placed = text_of(&self.0).filter(|text| match order {
             AttributeType::Text => self.0.is_string(),

@@ -105,7 +105,7 @@ impl VerifierInput<'_> {
         let is_number = |text: &[u8]| AttributeType::infer(std::iter::once(text)).is_number();
         let same = |declared: &str, value: &[u8]| match kind {
             // a number can have several spellings
-            Some(kind @ AttributeType::Decimal) if is_number(declared.as_bytes()) => {
+            Some(kind) if kind.has_spellings() && is_number(declared.as_bytes()) => {
                 kind.compare_by_value(declared.as_bytes(), value).is_eq()
             }
             _ => declared.as_bytes() == value,

@@ -178,7 +178,7 @@ impl<'t> LeafIndex<'t> {
     fn new(tree: &'t Taxonomy, kind: Option<AttributeType>, leaves: &[u32]) -> Self {
         let text = |leaf: &u32| tree.label(*leaf).map(str::as_bytes);
         let by_text = leaves.iter().map(|leaf| (text(leaf), *leaf)).collect();
-        let numbers = (kind == Some(DECIMAL)).then(|| {
+        let numbers = kind.is_some_and(AttributeType::has_spellings).then(|| {
             let decimals = leaves.iter().filter_map(|leaf| Some((text(leaf)?, *leaf)));
             let mut decimals: Vec<(&[u8], u32)> = decimals.filter(|(text, _)| DECIMAL.admits(text)).collect();
             decimals.sort_by(|a, b| DECIMAL.compare_by_value(a.0, b.0));

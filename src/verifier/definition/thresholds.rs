@@ -93,7 +93,7 @@ fn named<'v>(
     let is_number = |text: &[u8]| AttributeType::infer(std::iter::once(text)).is_number();
     let find = |value: &[u8]| match kind {
         // a number can have several spellings
-        Some(kind @ AttributeType::Decimal) => {
+        Some(kind) if kind.has_spellings() => {
             let same = |declared: &&str| {
                 is_number(declared.as_bytes()) && kind.compare_by_value(declared.as_bytes(), value).is_eq()
                     || declared.as_bytes() == value

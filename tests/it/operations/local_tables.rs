@@ -158,7 +158,7 @@ fn options_of_a_table_mean_what_they_mean_in_an_upload() {
     for (option, value, said) in [
         ("--types", "zip", "types must have the form"),
         ("--types", "zip:text,zip:integer", "types must give each column one type"),
-        ("--types", "zip:date", "a type must be"),
+        ("--types", "zip:real", "a type must be"),
         ("--delimiter", "ab", "delimiter must be one ASCII character"),
     ] {
         let output = publish("none", &[option, value]);

@@ -77,7 +77,7 @@ fn bad_uploads() -> Vec<Bad> {
             name: "too-large",
             ..malformed(format!("a,b\n1,2\n3,{}\n", "x".repeat(70_000)), json!({"row": 2, "limit": 65_536}))
         },
-        with_headers(&[("content-type", "application/json")], 415, "unsupported-media-type"),
+        with_headers(&[("content-type", "application/xml")], 415, "unsupported-media-type"),
         with_headers(&[("content-type", "application/vnd.apache.parquet")], 422, "upload-malformed"),
         with_headers(&[("content-type", "application/vnd.ms-excel")], 415, "unsupported-media-type"),
         with_headers(&[("content-type", "multipart/form-data; boundary=x")], 400, "malformed-request"),
@@ -99,7 +99,7 @@ fn bad_uploads() -> Vec<Bad> {
         refused("record_key=age,race,age", 400, "malformed-request"),
         refused("types=age:text,age:integer", 400, "malformed-request"),
         refused("types=age", 400, "malformed-request"),
-        refused("types=age:float", 400, "malformed-request"),
+        refused("types=age:real", 400, "malformed-request"),
         refused("types=nobody:text", 400, "malformed-request"),
         refused("same_people=false", 400, "malformed-request"),
         refused("same_people=false&reason=x", 400, "malformed-request"),

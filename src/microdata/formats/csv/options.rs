@@ -48,14 +48,13 @@ fn delimiter_of(text: &str) -> Result<u8, &'static str> {
 }
 
 fn types_of(list: &str) -> Result<Vec<(String, AttributeType)>, &'static str> {
-    let one = |item: &str| {
+    let one = |item: &str| -> Result<_, &'static str> {
         let (name, kind) = item.rsplit_once(':').ok_or("types must have the form age:integer,zip:text")?;
-        let kind = match kind.trim() {
-            "integer" => AttributeType::Integer,
-            "decimal" => AttributeType::Decimal,
-            "text" => AttributeType::Text,
-            _ => return Err("a type must be integer, decimal or text"),
-        };
+        let kind = AttributeType::ALL.into_iter().find(|known| known.name() == kind.trim());
+        let kind = kind.ok_or(
+            "a type must be integer, decimal, float, text, boolean, date (2026-03-01), timestamp (2026-03-01T02:30:00Z) or \
+             local_timestamp (2026-03-01T02:30:00)",
+        )?;
         Ok((name.trim().to_owned(), kind))
     };
     let types: Vec<(String, AttributeType)> = list.split(',').map(one).collect::<Result<_, _>>()?;

@@ -178,7 +178,7 @@ pub fn null_marker(domain: &Domain) -> String {
 }
 
 /// Appends a field. A leading byte order mark is quoted, lest it be taken for the file's own.
-fn quote(field: &[u8], always: bool, out: &mut Vec<u8>) {
+pub fn quote(field: &[u8], always: bool, out: &mut Vec<u8>) {
     let special = |&byte: &u8| matches!(byte, DELIMITER | b'"' | b'\r' | b'\n');
     if !always && !field.iter().any(special) && !field.starts_with(b"\xEF\xBB\xBF") {
         out.extend_from_slice(field);

@@ -119,7 +119,7 @@ pub(super) fn label_of_value(
 fn leaf(tree: &Taxonomy, kind: AttributeType, value: Option<&[u8]>) -> Option<u32> {
     let is_value = |leaf: &u32| match (tree.label(*leaf).map(str::as_bytes), value) {
         // a number can have several spellings
-        (Some(leaf), Some(value)) if kind == AttributeType::Decimal && kind.admits(leaf) => {
+        (Some(leaf), Some(value)) if kind.has_spellings() && kind.admits(leaf) => {
             kind.compare_by_value(leaf, value).is_eq()
         }
         (leaf, value) => leaf == value,

@@ -39,7 +39,7 @@ impl LabelTree {
     pub(in crate::verifier) fn path(&self, kind: AttributeType, label: Option<&[u8]>) -> Option<Vec<u32>> {
         let of_text = self.by_label.get(&label.map(<[u8]>::to_vec)).copied();
         let node = of_text.or_else(|| {
-            let number = label.filter(|label| kind == AttributeType::Decimal && kind.admits(label))?;
+            let number = label.filter(|label| kind.has_spellings() && kind.admits(label))?;
             let of = |node: &u32| self.tree.label(*node).map(str::as_bytes).filter(|label| kind.admits(label));
             (0..self.tree.len() as u32)
                 .find(|node| of(node).is_some_and(|of| kind.compare_by_value(of, number).is_eq()))
