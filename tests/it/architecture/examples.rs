@@ -204,6 +204,17 @@ async fn a_generated_client_drives_the_service() {
     assert!(said.contains("the generated client works"), "{said}");
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn the_python_client_publishes_frames() {
+    if python().is_none() {
+        return;
+    }
+    let home = tempfile::tempdir().unwrap();
+    let (process, file) = served(&home);
+    let said = succeeded(&run(Command::new(root().join("clients/python/test.sh")).arg(&process.base).arg(file)));
+    assert!(said.contains("the Python client works"), "{said}");
+}
+
 /// What cron runs every night, and again when it did not end well.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_night_is_published_once() {
