@@ -6,12 +6,14 @@ import pathlib
 import re
 import sys
 from io import BytesIO
+from uuid import uuid4
 
 from guardian_client import AuthenticatedClient, Client, models
 from guardian_client.api.datasets import get_dataset, list_datasets, purge_dataset, upload_dataset
 from guardian_client.api.jobs import get_job, list_jobs, stream_job_events, submit_job
 from guardian_client.api.operation import get_readiness
 from guardian_client.api.plans import plan_job
+from guardian_client.api.populations import enter_statements, put_population
 from guardian_client.api.releases import (
     approve_release,
     download_archive,
@@ -40,14 +42,20 @@ def main(url, token):
     client = AuthenticatedClient(base_url=url, token=token, raise_on_unexpected_status=True)
     assert get_readiness.sync(client=client).status == "ok"
 
-    form = models.UploadForm(file=File(payload=BytesIO(HOSPITAL.read_bytes()), file_name="hospital.csv", mime_type="text/csv"))
-    dataset = upload_dataset.sync(client=client, body=form, name="hospital", idempotency_key="generated")
+    # persons and cells that no earlier run had
+    run = uuid4().hex
+    header, *rows = HOSPITAL.read_text().splitlines()
+    table = "\n".join([f"{header},person", *(f"{row}-{run},{run}-{at}" for at, row in enumerate(rows))]).encode()
+    key = models.PersonKey(key_system="generated", columns=["person"])
+    put_population.sync("generated", client=client, body=models.PopulationDocument(description="made up", person=[key]))
+    form = models.UploadForm(file=File(payload=BytesIO(table), file_name="hospital.csv", mime_type="text/csv"))
+    dataset = upload_dataset.sync(client=client, body=form, name="hospital", population="generated", idempotency_key=run)
     assert isinstance(dataset, models.Dataset) and dataset.rows == 6, dataset
     assert [column.type_ for column in dataset.columns[:3]] == ["integer", "integer", "text"]
     # of the media types of a raw body a generated client knows one; a form says which it is
     form = models.UploadForm(file=File(payload=BytesIO(HOSPITAL.read_bytes()), file_name="again.csv", mime_type="text/csv"))
     assert isinstance(upload_dataset.sync(client=client, body=form, types="zipcode:text"), models.Dataset)
-    assert len(list_datasets.sync(client=client).items) == 2
+    assert dataset.id in [item.id for item in list_datasets.sync(client=client).items]
     # warnings are those of the upload
     read = get_dataset.sync(dataset.id, client=client)
     read.warnings = dataset.warnings
@@ -55,9 +63,16 @@ def main(url, token):
 
     two = models.RequestedLDiversity(type_="l_diversity", l=2)
     method = models.VersatileMethod(type_="versatile", rules=RULES, default_guarantee=two)
-    job = models.JobDocument(dataset=dataset.id, method=method, hold=True, reason="a test of the generated client")
+    job = models.JobDocument(dataset=dataset.id, method=method, unlisted=models.Unlisted.DROP, hold=True, reason="a test of the generated client")
     plan = plan_job.sync(client=client, body=job)
-    assert isinstance(plan, models.Plan) and plan.feasible, plan
+    assert isinstance(plan, models.Plan), plan
+    # where the store has tables of others: these persons are made up
+    for remedy in [remedy for problem in plan.problems for remedy in problem.additional_properties["remedies"]]:
+        if remedy["call"].endswith("/generated/statements"):
+            disjoint = models.PopulationStatementDocument(disjoint_from=remedy["body"]["disjoint_from"], reason="made up")
+            enter_statements.sync("generated", client=client, body=disjoint)
+            plan = plan_job.sync(client=client, body=job)
+    assert plan.feasible, plan
     assert isinstance(plan.rules[0].enforced_by, models.EnforcedByUnreachable)
     assert plan.rules[1].enforced_by == models.EnforcedByGuardian(guardian="t1", known=["gender"]), plan.rules[1]
 
@@ -65,7 +80,7 @@ def main(url, token):
     assert isinstance(done, models.Job) and done.status == models.JobStatus.SUCCEEDED, done
     assert done.problem is None and isinstance(done.specification.method, models.VersatileMethod)
     assert get_job.sync(done.id, client=client) == done
-    assert [job.id for job in list_jobs.sync(client=client, status=models.JobStatus.SUCCEEDED).items] == [done.id]
+    assert [job.id for job in list_jobs.sync(client=client, dataset=dataset.id, status=models.JobStatus.SUCCEEDED).items] == [done.id]
     assert "event: status" in stream_job_events.sync(done.id, client=client)
 
     manifest = get_release.sync(done.release, client=client)
