@@ -139,12 +139,42 @@ fn a_container_of_a_shared_store_makes_no_key() {
     }
 }
 
+/// Runs a script of `tests/python` on files of the repository.
+fn checked(script: &str, arguments: &[&str]) {
+    let Some(python) = python() else { return };
+    let mut command = Command::new(python);
+    command.arg(root().join("tests/python").join(script)).args(arguments.iter().map(|path| root().join(path)));
+    assert!(succeeded(&run(&mut command)).contains("as it should be"));
+}
+
 #[test]
 fn the_services_are_composed_as_they_should_be() {
-    let Some(python) = python() else { return };
-    let checked =
-        run(Command::new(python).arg(root().join("tests/python/compose.py")).arg(root().join("docker-compose.yml")));
-    assert!(succeeded(&checked).contains("as it should be"));
+    checked("compose.py", &["docker-compose.yml", "docker/single-node.yml"]);
+}
+
+/// They are of the schemas of Kubernetes, and agree with each other.
+#[test]
+fn the_manifests_of_kubernetes_are_as_they_should_be() {
+    checked("kubernetes.py", &["deploy/kubernetes"]);
+}
+
+/// A variable that no option reads would be a setting without effect.
+#[test]
+fn variables_of_deployments_are_options() {
+    let options = read("docs/reference/configuration.md");
+    let mut files = vec!["Dockerfile", "docker-compose.yml", "docker/single-node.yml", "examples/guardian.service"];
+    let manifests = ["config.yaml", "migrate.yaml", "serve.yaml", "worker.yaml"];
+    let manifests = manifests.map(|name| format!("deploy/kubernetes/{name}"));
+    files.extend(manifests.iter().map(String::as_str));
+    for file in files {
+        let text = read(file);
+        let words = text.split(|mark: char| !(mark.is_ascii_uppercase() || mark == '_'));
+        let named: Vec<&str> = words.filter(|word| word.starts_with("GUARDIAN_")).collect();
+        assert!(!named.is_empty() || file.ends_with("migrate.yaml"), "{file}");
+        for name in named {
+            assert!(options.contains(&format!("(`{name}`")), "{file}: no option reads {name}");
+        }
+    }
 }
 
 /// An alert over a metric that is not there never fires.
