@@ -53,7 +53,8 @@ fn root() -> &'static Path {
 
 /// Pages of the repository, relative to its root.
 fn pages() -> Vec<String> {
-    let outside = ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "docker/README.md", "deploy/kubernetes/README.md"];
+    let outside =
+        ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "docker/README.md", "deploy/kubernetes/README.md"];
     let mut pages: Vec<String> = outside.map(str::to_owned).into();
     let mut folders = vec![root().join("docs")];
     while let Some(folder) = folders.pop() {
