@@ -78,9 +78,9 @@ ready
 
 step "restore the copy into an emptied volume"
 "${compose[@]}" down --volumes --timeout 30 >/dev/null 2>&1
-"${compose[@]}" up --no-build --no-start >/dev/null 2>&1
 chown 10001:10001 copy.db
-docker cp --archive copy.db "$(docker ps --all --quiet --filter name=guardian-single-smoke.serve):/var/lib/guardian/guardian.db" >/dev/null
+"${compose[@]}" run --rm --no-deps --volume "$work/copy.db:/copy.db:ro" --entrypoint cp serve \
+    /copy.db /var/lib/guardian/guardian.db >/dev/null 2>&1
 "${compose[@]}" up --no-build --detach >/dev/null 2>&1
 ready
 [[ $(call GET "/v1/releases/$release" | jq --sort-keys .) == "$manifest" ]]
