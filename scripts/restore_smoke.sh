@@ -1,16 +1,26 @@
 #!/usr/bin/env bash
 # Loses a Postgres store and brings it back: from pg_dump, and from a base backup with the archived log up to a named point and to its
-# end. Verifies each release that came back, and shows what is left where the master key is lost. Needs Postgres, curl, jq, zstd
-# and unzip; everything is in a temporary folder, which is deleted.
+# end. Verifies each release that came back, and shows what is left where the master key is lost. Installs what it
+# needs where it may; everything else is in a temporary folder, which is deleted.
 #
 #   scripts/restore_smoke.sh                     builds guardian first
 #   GUARDIAN=/path/to/guardian scripts/restore_smoke.sh
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-for program in curl jq zstd unzip sha256sum; do
-    command -v "$program" >/dev/null || { echo "please install: $program" >&2; exit 1; }
+missing=()
+for program in curl jq unzip zstd; do
+    command -v "$program" >/dev/null || missing+=("$program")
 done
+compgen -G '/usr/lib/postgresql/*/bin/initdb' >/dev/null || [[ -n ${PG_BINDIR:-} ]] || missing+=(postgresql)
+if ((${#missing[@]})); then
+    if ((EUID != 0)) || ! command -v apt-get >/dev/null; then
+        echo "please install: ${missing[*]}" >&2
+        exit 1
+    fi
+    apt-get update -qq </dev/null >&2
+    DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}" </dev/null >&2
+fi
 if [[ -z ${GUARDIAN:-} ]]; then
     cargo build --locked --bin guardian </dev/null
     GUARDIAN=${CARGO_TARGET_DIR:-target}/debug/guardian
