@@ -16,9 +16,6 @@ RUN --mount=type=cache,target=/usr/local/cargo/registry \
     && strip /out/guardian
 
 FROM debian:12.12-slim
-LABEL org.opencontainers.image.title="guardian" \
-      org.opencontainers.image.description="Publishes microdata tables under privacy rules" \
-      org.opencontainers.image.licenses="Apache-2.0"
 # hadolint ignore=DL3008
 RUN apt-get update \
     && apt-get install -y --no-install-recommends ca-certificates \
@@ -40,6 +37,16 @@ WORKDIR /var/lib/guardian
 USER 10001:10001
 EXPOSE 8080
 STOPSIGNAL SIGTERM
+# last: another revision makes no other layer
+ARG REVISION=unknown
+ARG CREATED=1970-01-01T00:00:00Z
+LABEL org.opencontainers.image.title="guardian" \
+      org.opencontainers.image.description="Publishes microdata tables under privacy rules" \
+      org.opencontainers.image.licenses="Apache-2.0" \
+      org.opencontainers.image.version="0.1.0" \
+      org.opencontainers.image.revision="$REVISION" \
+      org.opencontainers.image.created="$CREATED" \
+      org.opencontainers.image.base.name="debian:12.12-slim"
 HEALTHCHECK --interval=10s --timeout=6s --start-period=30s --retries=3 CMD ["guardian", "healthcheck"]
 ENTRYPOINT ["guardian-entrypoint"]
 CMD ["serve"]

@@ -76,3 +76,11 @@ if absent "$prometheus"; then
     install --directory --owner=65534 --group=65534 "$work/root/prometheus"
     store "$prometheus" 'USER 65534:65534' 'WORKDIR /prometheus' 'VOLUME /prometheus' 'ENTRYPOINT ["/usr/bin/prometheus"]'
 fi
+
+alertmanager=$(image prom/alertmanager)
+if absent "$alertmanager"; then
+    tree prometheus-alertmanager
+    install --directory --owner=65534 --group=65534 "$work/root/alertmanager"
+    store "$alertmanager" 'USER 65534:65534' 'WORKDIR /alertmanager' 'VOLUME /alertmanager' \
+        'ENTRYPOINT ["/usr/bin/prometheus-alertmanager"]'
+fi

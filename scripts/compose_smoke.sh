@@ -8,6 +8,7 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 export HTTP_PORT=${HTTP_PORT:-18080} HTTPS_PORT=${HTTPS_PORT:-18443}
+export PROMETHEUS_PORT=${PROMETHEUS_PORT:-19090} ALERTMANAGER_PORT=${ALERTMANAGER_PORT:-19093}
 export DOCKER_BUILDKIT=1
 docker() { command "${DOCKER:-docker}" "$@"; }
 if docker compose version >/dev/null 2>&1; then compose=(docker compose); else compose=(docker-compose); fi
@@ -159,5 +160,12 @@ all_are_up() {
     docker exec "$(containers prometheus)" promtool query instant http://127.0.0.1:9090 'sum(up)' | grep -q '=> 4 '
 }
 until_true 60 all_are_up
+# this machine reaches Prometheus, and Prometheus Alertmanager
+alerts_are_taken() {
+    curl --silent --fail --noproxy '*' "http://127.0.0.1:$PROMETHEUS_PORT/api/v1/alertmanagers" |
+        jq --exit-status '.data.activeAlertmanagers | length == 1'
+}
+until_true 60 alerts_are_taken
+until_true 60 curl --silent --fail --noproxy '*' "http://127.0.0.1:$ALERTMANAGER_PORT/-/ready"
 
 step "done: ${#jobs[@]} jobs while containers died"

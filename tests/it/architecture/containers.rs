@@ -1,12 +1,15 @@
 //! The image and what runs beside it: what can be said of them without an engine that runs containers.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Command;
 
+use serde_json::Value;
+
 use super::examples::{python, succeeded};
-use crate::support::harness::run;
+use crate::support::harness::{run, text};
 
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -67,6 +70,13 @@ fn the_image_is_built_from_all_that_the_build_reads() {
             .filter(|line| line.starts_with("FROM"))
             .all(|line| line.contains(':') && !line.contains("latest"))
     );
+    let version = format!("image.version=\"{}\"", env!("CARGO_PKG_VERSION"));
+    assert!(image.contains(&version), "the label says another version");
+    let base = image.lines().filter_map(|line| line.strip_prefix("FROM ")).next_back().unwrap();
+    assert!(image.contains(&format!("image.base.name=\"{base}\"")), "the label says another base");
+    for file in ["docker-compose.yml", "docker/single-node.yml", "deploy/kubernetes/serve.yaml"] {
+        assert!(read(file).contains(&format!("image: guardian:{}\n", env!("CARGO_PKG_VERSION"))), "{file}");
+    }
     for expected in ["--locked", "USER 10001:10001", "STOPSIGNAL SIGTERM", "GUARDIAN_AUTH=keys", "\"healthcheck\"]"] {
         assert!(image.contains(expected), "{expected}");
     }
@@ -139,12 +149,42 @@ fn a_container_of_a_shared_store_makes_no_key() {
     }
 }
 
+/// Runs a script of `tests/python` on files of the repository.
+fn checked(script: &str, arguments: &[&str]) {
+    let Some(python) = python() else { return };
+    let mut command = Command::new(python);
+    command.arg(root().join("tests/python").join(script)).args(arguments.iter().map(|path| root().join(path)));
+    assert!(succeeded(&run(&mut command)).contains("as it should be"));
+}
+
 #[test]
 fn the_services_are_composed_as_they_should_be() {
-    let Some(python) = python() else { return };
-    let checked =
-        run(Command::new(python).arg(root().join("tests/python/compose.py")).arg(root().join("docker-compose.yml")));
-    assert!(succeeded(&checked).contains("as it should be"));
+    checked("compose.py", &["docker-compose.yml", "docker/single-node.yml"]);
+}
+
+/// They are of the schemas of Kubernetes, and agree with each other.
+#[test]
+fn the_manifests_of_kubernetes_are_as_they_should_be() {
+    checked("kubernetes.py", &["deploy/kubernetes"]);
+}
+
+/// A variable that no option reads would be a setting without effect.
+#[test]
+fn variables_of_deployments_are_options() {
+    let options = read("docs/reference/configuration.md");
+    let mut files = vec!["Dockerfile", "docker-compose.yml", "docker/single-node.yml", "examples/guardian.service"];
+    let manifests = ["config.yaml", "migrate.yaml", "serve.yaml", "worker.yaml"];
+    let manifests = manifests.map(|name| format!("deploy/kubernetes/{name}"));
+    files.extend(manifests.iter().map(String::as_str));
+    for file in files {
+        let text = read(file);
+        let words = text.split(|mark: char| !(mark.is_ascii_uppercase() || mark == '_'));
+        let named: Vec<&str> = words.filter(|word| word.starts_with("GUARDIAN_")).collect();
+        assert!(!named.is_empty() || file.ends_with("migrate.yaml"), "{file}");
+        for name in named {
+            assert!(options.contains(&format!("(`{name}`")), "{file}: no option reads {name}");
+        }
+    }
 }
 
 /// An alert over a metric that is not there never fires.
@@ -157,5 +197,29 @@ fn alerts_are_over_metrics_that_there_are() {
     assert!(names.len() >= 8, "{names:?}");
     for name in names {
         assert!(metrics.contains(&format!("| `{name}` |")), "there is no metric {name}");
+    }
+}
+
+/// The list of what is built in has what cargo builds in, each with the checksum of the lock file.
+#[test]
+fn the_bill_of_materials_lists_what_is_built_in() {
+    let listed = succeeded(&run(&mut Command::new(root().join("scripts/sbom.sh"))));
+    assert_eq!(listed, succeeded(&run(&mut Command::new(root().join("scripts/sbom.sh")))), "it differs between runs");
+    let listed: Value = serde_json::from_str(&listed).unwrap();
+    let components = listed["components"].as_array().unwrap();
+    let found: BTreeSet<String> =
+        components.iter().map(|one| format!("{} v{}", text(&one["name"]), text(&one["version"]))).collect();
+    let mut tree = Command::new(env!("CARGO"));
+    tree.args(["tree", "--locked", "--edges", "normal,build", "--prefix", "none", "--format", "{p}"]);
+    let tree = succeeded(&run(tree.current_dir(root())));
+    // what follows name and version says where a package is from
+    let built = tree.lines().map(|line| line.split(' ').take(2).collect::<Vec<_>>().join(" "));
+    let built: BTreeSet<String> = built.filter(|package| !package.starts_with("guardian v")).collect();
+    assert!(built.len() > 100 && found.is_superset(&built), "{:?}", built.difference(&found));
+    let lock = read("Cargo.lock");
+    for component in components {
+        let sum = text(&component["hashes"][0]["content"]);
+        assert!(lock.contains(&format!("checksum = \"{sum}\"")), "{component}");
+        assert!(component["licenses"][0]["expression"].is_string(), "{component}");
     }
 }

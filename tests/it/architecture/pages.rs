@@ -53,8 +53,9 @@ fn root() -> &'static Path {
 
 /// Pages of the repository, relative to its root.
 fn pages() -> Vec<String> {
-    let mut pages: Vec<String> =
-        ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "docker/README.md"].map(str::to_owned).into();
+    let outside =
+        ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "docker/README.md", "deploy/kubernetes/README.md"];
+    let mut pages: Vec<String> = outside.map(str::to_owned).into();
     let mut folders = vec![root().join("docs")];
     while let Some(folder) = folders.pop() {
         for entry in fs::read_dir(folder).unwrap() {
