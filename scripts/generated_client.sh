@@ -9,8 +9,6 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 python=$(scripts/venv.sh)
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-# where one of several bodies is a list, generated code fails on all of them
-jq 'del(.paths["/v1/datasets"].post.requestBody.content["application/json"])' openapi/openapi.json >"$work/openapi.json"
-PATH=${python%/*}:$PATH openapi-python-client generate --path "$work/openapi.json" --config scripts/generated_client.yaml \
+PATH=${python%/*}:$PATH openapi-python-client generate --path openapi/openapi.json --config scripts/generated_client.yaml \
     --output-path "$work/guardian_client" --meta none --fail-on-warning
 PYTHONPATH=$work "$python" scripts/generated_client.py "$1" "$2"
