@@ -21,7 +21,7 @@ use crate::report::{
 };
 use crate::spec::{MethodSpec, Specification};
 
-/// The dry run of a job. It reveals counts of the data, so only keys that may inspect datasets get it.
+/// The dry run of a job. It reveals counts of the data, so only keys that may see the dataset's table get it.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct Plan {
     /// Whether a job would publish.

@@ -141,7 +141,7 @@ pub(in crate::engine) fn describe_formulas<'c>(
     columns: impl Iterator<Item = (Attr, &'c Column)>,
 ) -> Option<SpecificationNotice> {
     let is_named_so = |attr: Attr| is_formula(specification.published_names[attr.index()].as_bytes());
-    let found = columns.filter(|(attr, column)| is_named_so(*attr) || column.domain.iter().flatten().any(is_formula));
+    let found = columns.filter(|(attr, column)| is_named_so(*attr) || has_formula(column));
     let found: AttrSet = found.map(|(attr, _)| attr).collect();
     let detail = || {
         format!(
@@ -155,6 +155,12 @@ pub(in crate::engine) fn describe_formulas<'c>(
         pointer: None,
         detail: detail(),
     })
+}
+
+/// Whether a row has a formula. A domain may have values of rows that are not published, which must not be named.
+fn has_formula(column: &Column) -> bool {
+    let formulas: Vec<bool> = column.domain.iter().map(|value| value.is_some_and(is_formula)).collect();
+    formulas.contains(&true) && column.codes.iter().any(|code| formulas[code as usize])
 }
 
 /// The attributes of the parts with their cells.
@@ -198,4 +204,21 @@ fn has_one_cell(column: &Column) -> bool {
     let mut codes = column.codes.iter();
     let first = codes.next();
     codes.all(|code| Some(code) == first)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::microdata::{Arena, AttributeType, Codes, Domain};
+
+    #[test]
+    fn formulas_of_rows_that_are_not_published_are_not_named() {
+        let mut values = Arena::default();
+        values.push(b"=1+1");
+        values.push(b"plain");
+        let (domain, _) = Domain::sort(AttributeType::Text, false, &values);
+        let of = |codes| Column { domain: domain.clone(), codes: Codes::U8(codes) };
+        assert!(has_formula(&of(vec![1, 0])));
+        assert!(!has_formula(&of(vec![1, 1])));
+    }
 }
