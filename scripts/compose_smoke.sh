@@ -10,42 +10,15 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 export HTTP_PORT=${HTTP_PORT:-18080} HTTPS_PORT=${HTTPS_PORT:-18443}
 export PROMETHEUS_PORT=${PROMETHEUS_PORT:-19090} ALERTMANAGER_PORT=${ALERTMANAGER_PORT:-19093}
 export DOCKER_BUILDKIT=1
-docker() { command "${DOCKER:-docker}" "$@"; }
-if docker compose version >/dev/null 2>&1; then compose=(docker compose); else compose=(docker-compose); fi
+source scripts/smoke_stage.sh
 if [[ -z ${NO_BUILD:-} ]]; then
     docker build --network host --build-arg "PROFILE=${PROFILE:-dev}" --tag guardian:0.1.0 . >&2
 fi
 
-# the files of the description, with secrets of their own
-work=$(mktemp -d)
-mkdir -p "$work/guardian-smoke"
-cp -r docker-compose.yml docker "$work/guardian-smoke"
-rm -rf "$work/guardian-smoke/docker/secrets"
-repository=$PWD
-cd "$work/guardian-smoke"
-end() {
-    local code=$?
-    if ((code != 0)); then
-        "${compose[@]}" ps >&2 || true
-        "${compose[@]}" logs --tail=40 --no-color >&2 || true
-    fi
-    "${compose[@]}" down --volumes --timeout 5 >/dev/null 2>&1 || true
-    rm -rf "$work"
-    exit "$code"
-}
-trap end EXIT
-
-secrets=docker/secrets
-mkdir -p "$secrets/first"
-head -c 32 /dev/urandom >"$secrets/master.key"
+stage guardian-smoke docker-compose.yml docker
 openssl rand -hex 24 >"$secrets/db_password"
-openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=localhost -addext subjectAltName=DNS:localhost \
-    -keyout "$secrets/tls.key" -out "$secrets/tls.crt" 2>/dev/null
-chmod 0400 "$secrets/master.key" "$secrets/db_password" "$secrets/tls.key"
-chown -R 10001:10001 "$secrets/master.key" "$secrets/db_password" "$secrets/first"
-chown 101:101 "$secrets/tls.key" "$secrets/tls.crt"
-
-step() { echo "$(date +%T) $*"; }
+chmod 0400 "$secrets/db_password"
+chown 10001:10001 "$secrets/db_password"
 
 # until SECONDS COMMAND...: waits until a command succeeds
 until_true() {

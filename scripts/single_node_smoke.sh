@@ -6,37 +6,9 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 export HTTP_PORT=${HTTP_PORT:-18081} HTTPS_PORT=${HTTPS_PORT:-18444} PORT=${PORT:-18082} METRICS_PORT=${METRICS_PORT:-19464}
-docker() { command "${DOCKER:-docker}" "$@"; }
-if docker compose version >/dev/null 2>&1; then compose=(docker compose); else compose=(docker-compose); fi
+source scripts/smoke_stage.sh
 compose+=(--project-name guardian-single-smoke --file docker/single-node.yml --profile tls)
-
-repository=$PWD
-work=$(mktemp -d)
-cp -r docker "$work"
-rm -rf "$work/docker/secrets"
-cd "$work"
-end() {
-    local code=$?
-    if ((code != 0)); then
-        "${compose[@]}" ps >&2 || true
-        "${compose[@]}" logs --tail=40 --no-color >&2 || true
-    fi
-    "${compose[@]}" down --volumes --timeout 5 >/dev/null 2>&1 || true
-    rm -rf "$work"
-    exit "$code"
-}
-trap end EXIT
-
-secrets=docker/secrets
-mkdir -p "$secrets/first"
-head -c 32 /dev/urandom >"$secrets/master.key"
-openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=localhost -addext subjectAltName=DNS:localhost \
-    -keyout "$secrets/tls.key" -out "$secrets/tls.crt" 2>/dev/null
-chmod 0400 "$secrets/master.key" "$secrets/tls.key"
-chown -R 10001:10001 "$secrets/master.key" "$secrets/first"
-chown 101:101 "$secrets/tls.key" "$secrets/tls.crt"
-
-step() { echo "$(date +%T) $*"; }
+stage guardian-single-smoke docker
 api=https://localhost:$HTTPS_PORT/guardian
 call() { # METHOD PATH [CURL OPTIONS]
     local method=$1 path=$2
@@ -53,7 +25,7 @@ step "start"
 "${compose[@]}" up --no-build --detach >/dev/null 2>&1
 : >key
 ready
-sed 's/^/Authorization: Bearer /' "$secrets/first/first.key" >key
+sed 's/^/Authorization: Bearer /' "$secrets/first/first.key" >"$work/key"
 for address in "127.0.0.1:$PORT/guardian/readyz" "127.0.0.1:$METRICS_PORT/metrics"; do
     curl --silent --show-error --fail --noproxy '*' --output /dev/null "http://$address"
 done
@@ -79,7 +51,7 @@ ready
 step "restore the copy into an emptied volume"
 "${compose[@]}" down --volumes --timeout 30 >/dev/null 2>&1
 chown 10001:10001 copy.db
-"${compose[@]}" run --rm --no-deps --volume "$work/copy.db:/copy.db:ro" --entrypoint cp serve \
+"${compose[@]}" run --rm --no-deps --volume "$PWD/copy.db:/copy.db:ro" --entrypoint cp serve \
     /copy.db /var/lib/guardian/guardian.db >/dev/null 2>&1
 "${compose[@]}" up --no-build --detach >/dev/null 2>&1
 ready
