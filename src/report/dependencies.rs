@@ -16,8 +16,8 @@ pub struct ManifestDependencies {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub searched: Option<SearchedDependencies>,
-    /// Declared by the caller.
-    pub declared: Vec<DependencyForm>,
+    /// Declared by the caller, also where the release makes no use of one.
+    pub declared: Vec<UsedDependencyForm>,
     /// Known from earlier releases of the series or from its statements, where one changed a rule, the strata or the place of an
     /// attribute.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -60,7 +60,7 @@ pub struct DependencyForm {
     pub determinant: Vec<String>,
 }
 
-/// A dependency of the data that a release makes use of.
+/// A dependency, and what a release makes of it.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
 #[schema(as = UsedDependency)]
 pub struct UsedDependencyForm {
@@ -68,8 +68,8 @@ pub struct UsedDependencyForm {
     pub dependent: Vec<String>,
     /// The determining attributes.
     pub determinant: Vec<String>,
-    /// What the release makes of it.
-    #[serde(default)]
+    /// What the release makes of it; absent where it makes no use of it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub used: Vec<DependencyUse>,
 }
 

@@ -33,9 +33,10 @@ impl DescribedDependencies<'_> {
     /// The form for plans and manifests, with the discovered dependencies that the release makes use of.
     pub(in crate::engine) fn in_json(&self) -> ManifestDependencies {
         let names = self.dependencies.names(self.specification);
-        let declared = |of: &DeclaredDependency| DependencyForm {
+        let declared = |of: &DeclaredDependency| UsedDependencyForm {
             dependent: named(&names, of.dependent),
             determinant: named(&names, of.determinant),
+            used: self.uses_of_all(of),
         };
         let assumed_unknown = |assumed: &AssumedUnknown| AssumedUnknownForm {
             dependent: named(&names, assumed.dependency.dependent),
@@ -89,6 +90,15 @@ impl DescribedDependencies<'_> {
             (form, *rejected)
         });
         rejected.collect()
+    }
+
+    /// What the design makes of a declaration, which may name several dependent attributes.
+    fn uses_of_all(&self, declared: &DeclaredDependency) -> Vec<DependencyUse> {
+        let single = |dependent: Attr| Dependency { determinant: declared.determinant, dependent };
+        let mut uses: Vec<DependencyUse> = declared.dependent.iter().flat_map(|to| self.uses(&single(to))).collect();
+        uses.sort_unstable();
+        uses.dedup();
+        uses
     }
 
     /// What the design makes of a dependency.
