@@ -11,6 +11,7 @@ use crate::microdata::{Attr, AttrSet};
 use crate::publication::{Guarantee, RowMeaning, ValueDistance};
 use crate::verifier::definition::guarantee::BucketShares;
 use crate::verifier::definition::taxonomy::DeclaredValues;
+use crate::verifier::read::bucket_classes::BucketClasses;
 use crate::verifier::read::joint_column::refine;
 
 /// Maximal number of comparisons of a value of the column with a kind of class, for distances.
@@ -30,7 +31,7 @@ struct RowClass {
 
 /// The classes of a part of an external table, by bucket and by some of its attributes.
 ///
-/// `BucketClasses` has the classes that a guard of a release claims; here nothing is claimed, and all is measured.
+/// Nothing is claimed of them: all is measured.
 pub(in crate::verifier) struct ExternalClasses<'a> {
     part: &'a ExternalPart,
     by: AttrSet,
@@ -47,60 +48,40 @@ pub(in crate::verifier) struct ExternalClasses<'a> {
 impl<'a> ExternalClasses<'a> {
     /// The classes of `part` by the attributes of `by` that it holds, and by bucket if `by_bucket`.
     ///
-    /// The part must hold all protected attributes `target`.
+    /// `None` when the part lacks one of the protected attributes `target`.
     pub(in crate::verifier) fn new(
         part: &'a ExternalPart,
         by: AttrSet,
         by_bucket: bool,
         target: AttrSet,
         control: &Control,
-    ) -> Result<Self, Cancelled> {
+    ) -> Result<Option<Self>, Cancelled> {
         let by = by.intersection(part.attributes()).minus(target);
         let by_bucket = by_bucket && part.bucket.is_some();
-        let mut class = vec![0_u32; part.rows];
-        if let Some(bucket) = part.bucket.as_ref().filter(|_| by_bucket) {
-            refine(&mut class, &bucket.codes, control)?;
+        let key = part.bucket.iter().filter(|_| by_bucket).chain(by.iter().filter_map(|attr| part.column(attr)));
+        let mut labels = vec![0_u32; part.rows];
+        for column in key {
+            refine(&mut labels, &column.codes, control)?;
         }
-        let columns = |set: AttrSet| part.columns.iter().filter(move |(attr, _)| set.contains(*attr)).map(|(_, c)| c);
-        for column in columns(by) {
-            refine(&mut class, &column.codes, control)?;
-        }
-        // a single attribute keeps its codes, which are in the order of its values
-        let mut value: Vec<u32> = match target.len() {
-            1 => columns(target).flat_map(|column| column.codes.iter()).collect(),
-            _ => vec![0; part.rows],
-        };
-        let mut domain = columns(target).map(|column| column.domain.len()).max().unwrap_or(0);
-        if target.len() != 1 {
-            for column in columns(target) {
-                domain = refine(&mut value, &column.codes, control)? as usize;
+        let mut firsts: Vec<usize> = Vec::new();
+        for (row, label) in labels.iter_mut().enumerate() {
+            // classes are numbered in the order of rows, labels from 1
+            if *label as usize == firsts.len() {
+                firsts.push(row);
             }
+            *label += 1;
         }
-        let mut overall = vec![0_u64; domain];
-        value.iter().for_each(|&code| overall[code as usize] += 1);
-        let number = class.iter().max().map_or(0, |&last| last as usize + 1);
-        let mut classes: Vec<RowClass> = Vec::with_capacity(number);
-        for (row, &id) in class.iter().enumerate() {
-            // class numbers rise in the order of rows
-            if id as usize == classes.len() {
-                classes.push(RowClass { first: row, size: 0, values: 0..0 });
-            }
-        }
-        let mut pairs: Vec<u64> = class.iter().zip(&value).map(|(&c, &v)| u64::from(c) << 32 | u64::from(v)).collect();
-        drop((class, value));
-        control.check()?;
-        pairs.sort_unstable();
-        let mut counts: Vec<(u32, u64)> = Vec::new();
-        for run in pairs.chunk_by(|a, b| a == b) {
-            let class = &mut classes[(run[0] >> 32) as usize];
-            if class.size == 0 {
-                class.values = counts.len()..counts.len();
-            }
-            counts.push((run[0] as u32, run.len() as u64));
-            class.values.end = counts.len();
-            class.size += run.len() as u64;
-        }
-        Ok(Self { part, by, by_bucket, classes, counts, overall, declared: DeclaredValues::default() })
+        let Some(labelled) = BucketClasses::labelled(part, &labels, target, control)? else { return Ok(None) };
+        let (mut classes, mut counts) = (Vec::with_capacity(firsts.len()), Vec::new());
+        let mut firsts = firsts.into_iter();
+        labelled.each(|values| {
+            let start = counts.len();
+            counts.extend(values.chunk_by(|a, b| a == b).map(|run| (run[0], run.len() as u64)));
+            let size = values.len() as u64;
+            classes.extend(firsts.next().map(|first| RowClass { first, size, values: start..counts.len() }));
+        });
+        let overall = labelled.protected.counts();
+        Ok(Some(Self { part, by, by_bucket, classes, counts, overall, declared: DeclaredValues::default() }))
     }
 
     /// Adds what the caller declares about the values, where one attribute is protected.

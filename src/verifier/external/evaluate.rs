@@ -342,7 +342,10 @@ impl Evaluator<'_> {
             return Ok(None);
         }
         let guarantee = guarantee_name(target.guarantee);
-        let classes = ExternalClasses::new(part, entry, by_bucket, target.attributes, self.control)?;
+        let Some(classes) = ExternalClasses::new(part, entry, by_bucket, target.attributes, self.control)? else {
+            let (name, list) = (&self.submission.tables[table].name, self.submission.list(target.attributes));
+            return Ok(Some(ClassViolation::unknown(format!("no part of table {name} holds {list} together"))));
+        };
         let classes = classes.with_declared(self.submission, target.attributes);
         let by = entry.intersection(part.attributes()).minus(target.attributes);
         let key = ClassKey { table, by, target: target.attributes };

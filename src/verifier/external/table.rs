@@ -1,9 +1,11 @@
 //! External tables as they were read: the material of the evaluation and of the attacks.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use crate::microdata::{Attr, AttrSet, AttributeType, CellShape, Column};
 use crate::publication::RowMeaning;
+use crate::verifier::read::joint_column::{CodedPart, JointColumn};
 
 /// A table that was published elsewhere, or the readable form of a release.
 #[derive(Debug)]
@@ -58,6 +60,13 @@ impl ExternalPart {
     /// The value of a row in a column.
     pub(in crate::verifier) fn cell(column: &Column, row: usize) -> CellText {
         CellText { kind: column.domain.kind(), value: column.value(row).map(<[u8]>::to_vec) }
+    }
+}
+
+impl CodedPart for ExternalPart {
+    fn coded(&self, attr: Attr) -> Option<JointColumn<'_>> {
+        let column = self.column(attr)?;
+        Some(JointColumn { codes: Cow::Borrowed(&column.codes), size: column.domain.len() })
     }
 }
 

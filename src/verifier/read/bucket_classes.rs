@@ -2,24 +2,23 @@
 //!
 //! A class has the rows of a bucket that agree on the known attributes of the protected part.
 
+use std::borrow::Cow;
 use std::ops::Range;
 
-use super::joint_column::JointColumn;
+use super::joint_column::{CodedPart, JointColumn};
 use super::part::ParsedPart;
 use super::row_keys::BucketOffsets;
 use crate::control::{Cancelled, Control};
 use crate::microdata::AttrSet;
 use crate::publication::TableGuard;
 
-/// The rows of a part of a release, divided into the classes of a guard.
-///
-/// `ExternalClasses` reads tables without claims: it has no guard, and measures what the classes keep.
+/// The rows of a part, divided into the classes of a guard, or by labels.
 pub(in crate::verifier) struct BucketClasses<'a> {
     /// The protected attributes.
     pub(in crate::verifier) protected: JointColumn<'a>,
     /// The known attributes of the same part, if there are any.
     known: Option<JointColumn<'a>>,
-    buckets: &'a BucketOffsets,
+    buckets: Cow<'a, BucketOffsets>,
 }
 
 impl<'a> BucketClasses<'a> {
@@ -30,16 +29,30 @@ impl<'a> BucketClasses<'a> {
         guard: &TableGuard,
         control: &Control,
     ) -> Result<Option<Self>, Cancelled> {
+        let Some(labels) = &part.labels else { return Ok(None) };
         let here: AttrSet = part.columns.iter().map(|column| column.attribute).collect();
         let joint = |attributes: AttrSet| -> Result<_, Cancelled> {
-            Ok(JointColumn::new(part, attributes, control)?.and_then(|joint| joint.by_bucket(part, buckets)))
+            Ok(JointColumn::new(part, attributes, control)?.map(|joint| joint.by_bucket(labels, buckets)))
         };
-        let known_here = guard.known.intersection(here);
-        let known = joint(known_here)?;
-        if known.is_none() && !known_here.is_empty() {
-            return Ok(None);
-        }
-        Ok(joint(guard.protects.attributes())?.map(|protected| Self { protected, known, buckets }))
+        // most parts do not hold what a guard protects
+        let Some(protected) = joint(guard.protects.attributes())? else { return Ok(None) };
+        let known = joint(guard.known.intersection(here))?;
+        Ok(Some(Self { protected, known, buckets: Cow::Borrowed(buckets) }))
+    }
+
+    /// The classes of rows with equal `labels`, which are numbers from 1; `None` when `part` lacks one of `protects`.
+    pub(in crate::verifier) fn labelled(
+        part: &'a impl CodedPart,
+        labels: &[u32],
+        protects: AttrSet,
+        control: &Control,
+    ) -> Result<Option<Self>, Cancelled> {
+        let (joint, buckets) = (JointColumn::new(part, protects, control)?, BucketOffsets::count(labels));
+        Ok(joint.zip(buckets).map(|(joint, buckets)| Self {
+            protected: joint.by_bucket(labels, &buckets),
+            known: None,
+            buckets: Cow::Owned(buckets),
+        }))
     }
 
     /// Calls `visit` with the protected values of each class, rising.

@@ -4,10 +4,9 @@ use std::borrow::Cow;
 
 use ahash::AHashMap;
 
-use super::part::{ParsedColumn, ParsedPart};
 use super::row_keys::BucketOffsets;
 use crate::control::{Cancelled, Control};
-use crate::microdata::{AttrSet, Codes};
+use crate::microdata::{Attr, AttrSet, Codes};
 
 /// Refines the class of each row by a column, and gives the number of classes; their numbers rise in the order of rows.
 pub(in crate::verifier) fn refine(ids: &mut [u32], codes: &Codes, control: &Control) -> Result<u32, Cancelled> {
@@ -22,6 +21,12 @@ pub(in crate::verifier) fn refine(ids: &mut [u32], codes: &Codes, control: &Cont
     Ok(known.len() as u32)
 }
 
+/// A part with a code for each cell: of a release, or of an external table.
+pub(in crate::verifier) trait CodedPart {
+    /// The codes of an attribute; `None` when the part lacks it.
+    fn coded(&self, attr: Attr) -> Option<JointColumn<'_>>;
+}
+
 /// Joint values of several columns, as one code for each row.
 pub(in crate::verifier) struct JointColumn<'a> {
     pub(in crate::verifier) codes: Cow<'a, Codes>,
@@ -31,25 +36,22 @@ pub(in crate::verifier) struct JointColumn<'a> {
 
 impl<'a> JointColumn<'a> {
     /// The joint column of `attributes`; `None` when there are none or the part lacks one.
+    ///
+    /// A single attribute keeps its codes.
     pub(in crate::verifier) fn new(
-        part: &'a ParsedPart,
+        part: &'a impl CodedPart,
         attributes: AttrSet,
         control: &Control,
     ) -> Result<Option<Self>, Cancelled> {
-        let column = |attr| part.columns.iter().find(|column| column.attribute == attr);
-        let columns: Option<Vec<&ParsedColumn>> = attributes.iter().map(column).collect();
-        let Some((first, others)) = columns.as_ref().and_then(|columns| columns.split_first()) else {
-            return Ok(None);
-        };
-        if others.is_empty() {
-            return Ok(Some(Self { codes: Cow::Borrowed(&first.codes), size: first.size }));
+        let columns: Option<Vec<Self>> = attributes.iter().map(|attr| part.coded(attr)).collect();
+        let mut columns = columns.unwrap_or_default().into_iter();
+        let Some(mut joint) = columns.next() else { return Ok(None) };
+        for other in columns {
+            let mut codes: Vec<u32> = joint.codes.iter().collect();
+            let size = refine(&mut codes, &other.codes, control)? as usize;
+            joint = Self { codes: Cow::Owned(Codes::U32(codes)), size };
         }
-        let mut codes: Vec<u32> = first.codes.iter().collect();
-        let mut size = first.size;
-        for other in others {
-            size = refine(&mut codes, &other.codes, control)? as usize;
-        }
-        Ok(Some(Self { codes: Cow::Owned(Codes::U32(codes)), size }))
+        Ok(Some(joint))
     }
 
     /// Number of rows with each code.
@@ -59,19 +61,18 @@ impl<'a> JointColumn<'a> {
         counts
     }
 
-    /// The codes ordered by bucket.
-    pub(in crate::verifier) fn by_bucket(self, part: &ParsedPart, buckets: &BucketOffsets) -> Option<Self> {
-        let labels = part.labels.as_ref()?;
+    /// The codes ordered by bucket, for the labels that `buckets` counted.
+    pub(in crate::verifier) fn by_bucket(self, labels: &[u32], buckets: &BucketOffsets) -> Self {
         if labels.is_sorted() {
-            return Some(self);
+            return self;
         }
-        let mut codes: Vec<u32> = vec![0; part.rows];
+        let mut codes: Vec<u32> = vec![0; labels.len()];
         let mut next: Vec<usize> = buckets.ranges().map(|range| range.start).collect();
         for (&label, code) in labels.iter().zip(self.codes.iter()) {
             let place = &mut next[label as usize - 1];
             codes[*place] = code;
             *place += 1;
         }
-        Some(Self { codes: Cow::Owned(Codes::U32(codes)), size: self.size })
+        Self { codes: Cow::Owned(Codes::U32(codes)), size: self.size }
     }
 }

@@ -1,7 +1,10 @@
 //! A part parsed from its bytes: labels and codes.
 
+use std::borrow::Cow;
+
 use super::csv::{PartRecords, ReadError};
 use super::dictionary::PartDictionary;
+use super::joint_column::{CodedPart, JointColumn};
 use super::row_keys::{BucketOffsets, RowKeyLayout, RowKeys};
 use crate::control::Control;
 use crate::microdata::formats::csv::Record;
@@ -49,6 +52,13 @@ pub(in crate::verifier) struct ParsedColumn {
     ///
     /// Cells that stand for several values have codes of their own.
     pub(in crate::verifier) cells: Option<Vec<Option<Vec<u8>>>>,
+}
+
+impl CodedPart for ParsedPart {
+    fn coded(&self, attr: Attr) -> Option<JointColumn<'_>> {
+        let column = self.columns.iter().find(|column| column.attribute == attr)?;
+        Some(JointColumn { codes: Cow::Borrowed(&column.codes), size: column.size })
+    }
 }
 
 impl ParsedPart {

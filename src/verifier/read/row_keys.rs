@@ -155,7 +155,7 @@ fn place<'k, C: Copy + Into<u32>>(
 /// Number of rows of each bucket, as cumulated sums.
 ///
 /// Bucket `b` has the rows `offsets[b - 1]..offsets[b]` of the rows in bucket order.
-#[derive(PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub(in crate::verifier) struct BucketOffsets {
     offsets: Vec<usize>,
 }
