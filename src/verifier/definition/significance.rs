@@ -22,6 +22,8 @@ pub(in crate::verifier) struct ObservedDependency {
 pub(in crate::verifier) struct DependencyRows<'a> {
     original: &'a Table,
     tolerance: Ratio,
+    /// For each attribute, how many rows have each value.
+    counts: Vec<Vec<u64>>,
     /// The binary logarithms of the factorials of 0 up to the number of rows.
     factorials: Vec<f64>,
     /// The bits that a dependency must save.
@@ -71,7 +73,8 @@ impl<'a> DependencyRows<'a> {
         for factor in 1..=original.rows() {
             factorials.push(factorials[factor - 1] + (factor as f64).log2());
         }
-        let mut rows = Self { original, tolerance, factorials, least_saved: 0.0 };
+        let counts = original.attributes().iter().map(|attr| original.column(attr).counts()).collect();
+        let mut rows = Self { original, tolerance, counts, factorials, least_saved: 0.0 };
         let columns = original.attributes().iter().filter(|&attr| rows.is_usable(attr)).count();
         let candidates = (columns + columns * columns.saturating_sub(1) / 2) * columns;
         rows.least_saved = EVIDENCE_BITS + f64::from(usize::BITS - candidates.leading_zeros());
@@ -80,7 +83,11 @@ impl<'a> DependencyRows<'a> {
 
     /// Whether a column has two values.
     pub(in crate::verifier) fn is_usable(&self, attr: Attr) -> bool {
-        self.original.column(attr).counts().iter().filter(|&&rows| rows > 0).count() > 1
+        self.counts(attr).iter().filter(|&&rows| rows > 0).count() > 1
+    }
+
+    fn counts(&self, attr: Attr) -> &[u64] {
+        &self.counts[attr.index()]
     }
 
     /// All rows, sorted by their values of some attributes.
@@ -120,20 +127,20 @@ impl<'a> DependencyRows<'a> {
 
     /// Whether the adversary is assumed to know a dependency with one determinant; `sorted` by it.
     pub(in crate::verifier) fn single(&self, sorted: &[u32], determinant: Attr, dependent: Attr) -> Acceptance {
-        let counts = self.original.column(dependent).counts();
+        let counts = self.counts(dependent);
         let (rows, top) = (self.original.rows(), counts.iter().copied().max().unwrap_or(0) as usize);
         let tolerated =
             rows as u128 * u128::from(self.tolerance.numerator()) / u128::from(self.tolerance.denominator());
         let most = (tolerated as usize).min((rows - top) / 2);
         match self.observe(sorted, AttrSet::one(determinant), dependent, most) {
-            Some(observed) => self.judge(self.saved(&counts, observed), observed.groups * counts.len()),
+            Some(observed) => self.judge(self.saved(counts, observed), observed.groups * counts.len()),
             None => Acceptance::Unknown,
         }
     }
 
     /// Whether the adversary is assumed to know an exact dependency with two determinants.
     pub(in crate::verifier) fn pair(&self, determinant: AttrSet, dependent: Attr) -> Acceptance {
-        let counts = self.original.column(dependent).counts();
+        let counts = self.counts(dependent);
         let exact = self.observe(&self.sorted(determinant), determinant, dependent, 0);
         let Some(observed) =
             exact.filter(|_| !determinant.iter().any(|one| is_exact(self.original, AttrSet::one(one), dependent)))
@@ -146,7 +153,7 @@ impl<'a> DependencyRows<'a> {
             let groups = groups(self.original, &sorted, AttrSet::one(member));
             groups.map(|group| self.saved_in(group, other, dependent).max(0.0)).sum::<f64>()
         });
-        let saved = inside.fold(self.saved(&counts, observed), f64::min);
+        let saved = inside.fold(self.saved(counts, observed), f64::min);
         self.judge(saved, observed.groups * counts.len())
     }
 
