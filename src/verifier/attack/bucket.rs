@@ -15,7 +15,7 @@ use crate::verifier::external::submission::Submission;
 use crate::verifier::external::table::{CellText, ExternalPart, ExternalTable};
 
 /// Maximal number of reported findings.
-pub(super) const MAX_REPORTED_FINDINGS: usize = 10;
+const MAX_REPORTED_FINDINGS: usize = 10;
 
 /// Maximal number of examined pairs of a row and a value of its bucket.
 const MAX_PAIR_STEPS: u64 = 1 << 26;
@@ -69,10 +69,28 @@ pub struct BucketAttackFinding {
     pub posterior: ShareOfRows,
 }
 
-/// Keeps the most certain findings; of equal ones the first.
-pub(super) fn most_certain(found: &mut Vec<BucketAttackFinding>) {
-    found.sort_by(|a, b| b.posterior.compare(a.posterior));
-    found.truncate(MAX_REPORTED_FINDINGS);
+impl BucketAttackReport {
+    /// Takes the posterior of a row into account.
+    pub(super) fn look_at(&mut self, posterior: ShareOfRows) {
+        if self.worst.is_none_or(|worst| posterior.exceeds(worst)) {
+            self.worst = Some(posterior);
+        }
+    }
+
+    pub(super) fn add(&mut self, finding: BucketAttackFinding) {
+        self.total += 1;
+        self.first.push(finding);
+        // bounds the memory for findings
+        if self.first.len() > 64 * MAX_REPORTED_FINDINGS {
+            self.keep_most_certain();
+        }
+    }
+
+    /// Keeps the most certain findings; of equal ones the first.
+    pub(super) fn keep_most_certain(&mut self) {
+        self.first.sort_by(|a, b| b.posterior.compare(a.posterior));
+        self.first.truncate(MAX_REPORTED_FINDINGS);
+    }
 }
 
 pub(super) fn cell(column: &Column, code: u32) -> CellText {

@@ -14,10 +14,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use ahash::{AHashMap, AHashSet};
 
-use super::bucket::{
-    BucketAttackFinding, BucketAttackReport, CodedBuckets, MAX_REPORTED_FINDINGS, PairSteps, RuleLimit, cell,
-    most_certain,
-};
+use super::bucket::{BucketAttackFinding, BucketAttackReport, CodedBuckets, PairSteps, RuleLimit, cell};
 use super::error::AttackError;
 use crate::control::Control;
 use crate::microdata::{Attr, AttrSet, Codes};
@@ -46,7 +43,7 @@ pub fn find_by_dependencies(
         steps.check()?;
         attack.attack(submission, original, &mut report, control)?;
     }
-    most_certain(&mut report.first);
+    report.keep_most_certain();
     Ok(report)
 }
 
@@ -136,16 +133,12 @@ impl LinkedBuckets {
                     let left: BTreeMap<u32, u64> = left.map(|(value, count)| (*value, *count)).collect();
                     let all: u64 = left.values().sum();
                     let Some(&most) = left.values().max() else { continue };
-                    let worst = ShareOfRows::lowest(most.into(), all.into());
-                    if report.worst.is_none_or(|before| worst.exceeds(before)) {
-                        report.worst = Some(worst);
-                    }
+                    report.look_at(ShareOfRows::lowest(most.into(), all.into()));
                     let exceeding = left
                         .iter()
                         .filter(|(value, count)| limit.is_exceeded(**value, u128::from(**count), u128::from(all)));
                     let Some((&above, &count)) = exceeding.max_by_key(|(_, count)| **count) else { continue };
-                    report.total += 1;
-                    report.first.push(BucketAttackFinding {
+                    report.add(BucketAttackFinding {
                         table: self.table,
                         rule: self.rule,
                         bucket: self.buckets.labels[*label as usize].clone(),
@@ -153,10 +146,6 @@ impl LinkedBuckets {
                         sensitive: cell(column, above),
                         posterior: ShareOfRows::lowest(count.into(), all.into()),
                     });
-                }
-                // bounds the memory for findings
-                if report.first.len() > 64 * MAX_REPORTED_FINDINGS {
-                    most_certain(&mut report.first);
                 }
             }
         }

@@ -15,10 +15,7 @@ use std::collections::BTreeSet;
 
 use ahash::AHashMap;
 
-use super::bucket::{
-    BucketAttackFinding, BucketAttackReport, CodedBucket, CodedBuckets, MAX_REPORTED_FINDINGS, PairSteps, RuleLimit,
-    cell, most_certain,
-};
+use super::bucket::{BucketAttackFinding, BucketAttackReport, CodedBucket, CodedBuckets, PairSteps, RuleLimit, cell};
 use super::error::AttackError;
 use crate::control::Control;
 use crate::microdata::{Attr, Column};
@@ -58,7 +55,7 @@ pub fn find_negative_associations(
     for table in &attacked {
         table.attack(submission, original, &mut report, control)?;
     }
-    most_certain(&mut report.first);
+    report.keep_most_certain();
     Ok(report)
 }
 
@@ -103,16 +100,13 @@ impl AttackedTable {
             BucketAdversary { associations: &associations, counterfeits: buckets.counterfeits, limit: &limit };
         for (label, bucket) in &buckets.all {
             bucket.look(&adversary, control, |row, remaining| {
-                if report.worst.is_none_or(|worst| remaining.most.exceeds(worst)) {
-                    report.worst = Some(remaining.most);
-                }
+                report.look_at(remaining.most);
                 let Some((value, posterior)) = remaining.exceeding else { return };
-                report.total += 1;
                 let known = buckets.attributes.iter().zip(row).filter_map(|(attr, code)| {
                     let column = original.column(*attr)?;
                     Some((*attr, cell(column, *code)))
                 });
-                report.first.push(BucketAttackFinding {
+                report.add(BucketAttackFinding {
                     table: self.table,
                     rule: self.rule,
                     bucket: buckets.labels[*label as usize].clone(),
@@ -120,10 +114,6 @@ impl AttackedTable {
                     sensitive: cell(column, value),
                     posterior,
                 });
-                // bounds the memory for findings
-                if report.first.len() > 64 * MAX_REPORTED_FINDINGS {
-                    most_certain(&mut report.first);
-                }
             })?;
         }
         Ok(())
