@@ -67,6 +67,45 @@ fn verify_without_witness_compares_parts_as_a_whole() {
     assert_eq!(failed(&fixture.verify_with(true, false)), [CheckName::Content]);
 }
 
+/// Each part is the projection of the original, but together they have rows that are none of it.
+#[test]
+fn rows_without_a_bucket_fail_without_witness() {
+    let mut fixture = hospital();
+    for (label, _) in &mut fixture.files.get_mut("t1.sa.csv").expect("a part").rows {
+        *label = match label.as_str() {
+            "1" => "3".to_owned(),
+            "3" => "1".to_owned(),
+            other => other.to_owned(),
+        };
+    }
+    fixture.settle("t1.sa.csv", &[3]);
+    let report = fixture.verify_with(true, false);
+    assert_eq!(failed(&report), [CheckName::Content]);
+    let expected = "table t1: 4 rows of the original stand in no bucket with all their columns";
+    assert_eq!(detail(&report, CheckName::Content), expected);
+}
+
+/// Each row has a bucket with all its columns, but the first has three rows of `a`, and only two values that go with it.
+#[test]
+fn buckets_without_an_assignment_fail_without_witness() {
+    let row = |at: usize| ["ab", "xy"].map(|of| Some(of[at / 4..=at / 4].to_owned())).to_vec();
+    let mut fixture = VerifierFixture::new(&["q", "s"], (0..8).map(row).collect());
+    fixture.guarding(&[0], 1, 2, vec![1, 1, 2, 2, 1, 1, 2, 2]);
+    fixture.hold(rule(0, &[0], 1, 2), guardian("t1", &[0]));
+    assert_eq!(failed(&fixture.verify_with(true, false)), []);
+    let known = fixture.files.get_mut("t1.qi.csv").expect("a part");
+    for (at, (label, _)) in known.rows.iter_mut().enumerate() {
+        *label = if [0, 1, 4, 2].contains(&at) { "1" } else { "2" }.to_owned();
+    }
+    fixture.settle("t1.qi.csv", &[0]);
+    let shown: Vec<_> = fixture.files["t1.qi.csv"].rows.iter().map(|(_, cells)| cells[0].clone()).collect();
+    assert_eq!(shown.iter().take(4).flatten().map(String::as_str).collect::<String>(), "aaab");
+    let report = fixture.verify_with(true, false);
+    assert_eq!(failed(&report), [CheckName::Content]);
+    let expected = "table t1: no assignment of the rows of the original to buckets has these parts";
+    assert_eq!(detail(&report, CheckName::Content), expected);
+}
+
 #[test]
 fn verify_without_original_omits_content() {
     let mut fixture = hospital();

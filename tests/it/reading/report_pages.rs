@@ -113,6 +113,23 @@ fn figures_of_rules_follow_from_the_parts() {
 }
 
 #[test]
+fn report_names_the_distance_of_a_guarantee() {
+    let delta = |distance: &str| json!({"type": "delta", "distance": distance, "b": "0.9"});
+    let ordered = json!({"type": "t_closeness", "t": "0.9", "distance": "ordered"});
+    for (guarantee, words) in [
+        (delta("emd"), "within 0.9 of that of the whole table (earth mover's distance, values in their order)"),
+        (delta("total_variation"), "within 0.9 of that of the whole table (total variation)"),
+        (ordered, "within 0.9 of that of the whole table (earth mover's distance, values in their order)"),
+    ] {
+        let method = json!({"type": "anatomy", "quasi_identifiers": ["country", "sex"], "sensitive": "education",
+            "guarantee": guarantee});
+        let (_, report, _) = released(&method);
+        let premises = &report.premises;
+        assert!(premises.iter().any(|premise| premise.contains(words)), "{guarantee}: {premises:#?}");
+    }
+}
+
+#[test]
 fn pages_show_every_figure_and_run_nothing() {
     for (name, method) in methods() {
         let (manifest, report, _) = released(&method);
