@@ -10,7 +10,8 @@ use guardian::ledger::EarlierDisclosures;
 use guardian::random::{RandomStreams, ReleaseKey};
 use serde_json::{Value, json};
 
-use crate::support::harness::{Server, guardian, kind, run, text};
+use crate::support::folder::CommandFixture;
+use crate::support::harness::{Server, kind, text};
 use crate::support::library::{Original, release, table};
 
 /// A fraction, as a text says it.
@@ -416,9 +417,6 @@ async fn counterfeits_stand_in_every_bucket_and_are_reckoned_with() {
 
 #[test]
 fn the_command_line_publishes_and_verifies() {
-    let home = tempfile::tempdir().unwrap();
-    let path = |name: &str| home.path().join(name);
-    fs::write(path("T.csv"), patients()).unwrap();
     let methods = [
         json!({"thresholds": explicit(), "sizes": "multi"}),
         json!({"thresholds": {"uniform": {"l": 4}}, "counterfeits": {"per_bucket": 2}}),
@@ -427,29 +425,11 @@ fn the_command_line_publishes_and_verifies() {
         let mut document = bucketize(method);
         document["utility"] = json!(["entropy"]);
         document["internal"] = json!({"utility": ["kl"]});
-        fs::write(path("S.json"), document.to_string()).unwrap();
-        let out = path(&format!("out{number}"));
-        let published = run(guardian()
-            .arg("publish")
-            .arg("--input")
-            .arg(path("T.csv"))
-            .arg("--spec")
-            .arg(path("S.json"))
-            .arg("--out")
-            .arg(&out));
-        assert_eq!(published.status.code(), Some(0), "{}", String::from_utf8_lossy(&published.stderr));
-        let verify = |more: &[&Path]| {
-            let verified = run(guardian().arg("verify").arg(&out).args(more));
-            (verified.status.code(), String::from_utf8_lossy(&verified.stdout).into_owned())
-        };
-        let original = path("T.csv");
-        for more in [&[][..], &[Path::new("--original"), original.as_path()][..]] {
-            let (code, said) = verify(more);
-            assert_eq!(code, Some(0), "{said}");
-        }
-        let manifest: Value = serde_json::from_slice(&fs::read(out.join("manifest.json")).unwrap()).unwrap();
+        let folder = CommandFixture::new(patients(), &document);
+        let manifest = folder.published("out", &[]);
+        assert_eq!(folder.is_verified("out"), [true, true]);
         assert!(manifest["utility"]["model_entropy_nats"].as_f64().unwrap() > 0.0);
-        let (qi, sa) = (fs::read(out.join("t1.qi.csv")).unwrap(), fs::read(out.join("t1.sa.csv")).unwrap());
+        let [qi, sa] = ["out/t1.qi.csv", "out/t1.sa.csv"].map(|part| fs::read(folder.path(part)).unwrap());
         judge(&manifest, &qi, &sa, |value, _, _| {
             if number == 1 {
                 return (1, 4);
@@ -463,12 +443,7 @@ fn the_command_line_publishes_and_verifies() {
             |manifest| manifest["method_details"]["mse"] = 0.5.into(),
             |manifest| manifest["method_details"]["thresholds"] = json!({"explicit": {}, "otherwise": "0.9"}),
         ];
-        for change in changes {
-            let mut changed = manifest.clone();
-            change(&mut changed);
-            fs::write(out.join("manifest.json"), changed.to_string()).unwrap();
-            assert_eq!(verify(&[]).0, Some(1));
-        }
+        folder.assert_refuted("out", &manifest, &changes);
     }
 }
 

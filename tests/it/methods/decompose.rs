@@ -10,7 +10,8 @@ use guardian::ledger::EarlierDisclosures;
 use guardian::random::{RandomStreams, ReleaseKey};
 use serde_json::{Value, json};
 
-use crate::support::harness::{Server, guardian, kind, run, text};
+use crate::support::folder::CommandFixture;
+use crate::support::harness::{Server, kind, text};
 use crate::support::library::{Memory, Original, cells, release, table};
 
 /// The poster's table, in the order in which its first bucket is {1, 5, 7, 3}.
@@ -509,35 +510,10 @@ fn correlated_sensitive_attributes_are_decomposed() {
 
 #[test]
 fn changed_folder_fails_verification() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = |name: &str| folder.path().join(name);
-    fs::write(path("T.csv"), POSTER).unwrap();
-    for (number, method) in
-        [json!({}), json!({"l": {"occ": 2}}), json!({"suppress_chain": true})].into_iter().enumerate()
-    {
-        fs::write(path("S.json"), poster(method).to_string()).unwrap();
-        let out = path(&format!("out{number}"));
-        let mut command = guardian();
-        command
-            .arg("publish")
-            .arg("--input")
-            .arg(path("T.csv"))
-            .arg("--spec")
-            .arg(path("S.json"))
-            .arg("--out")
-            .arg(&out);
-        let published = run(command.args(["--reproduce", "identity"]));
-        assert_eq!(published.status.code(), Some(0), "{}", String::from_utf8_lossy(&published.stderr));
-        let verify = |more: &[&Path]| {
-            let verified = run(guardian().arg("verify").arg(&out).args(more));
-            (verified.status.code(), String::from_utf8_lossy(&verified.stdout).into_owned())
-        };
-        let original = path("T.csv");
-        for more in [&[][..], &[Path::new("--original"), original.as_path()][..]] {
-            let (code, said) = verify(more);
-            assert_eq!(code, Some(0), "{number}: {said}");
-        }
-        let manifest: Value = serde_json::from_slice(&fs::read(out.join("manifest.json")).unwrap()).unwrap();
+    for method in [json!({}), json!({"l": {"occ": 2}}), json!({"suppress_chain": true})] {
+        let folder = CommandFixture::new(POSTER, &poster(method));
+        let manifest = folder.published("out", &["--reproduce", "identity"]);
+        assert_eq!(folder.is_verified("out"), [true, true]);
         let changes: [fn(&mut Value); 6] = [
             |manifest| manifest["method_details"]["repeat_free_groups"]["salary"]["count"] = 7.into(),
             |manifest| manifest["method_details"]["breaches_total"]["exclusion"] = 9.into(),
@@ -546,16 +522,10 @@ fn changed_folder_fails_verification() {
             |manifest| manifest["rules"][0]["bounded"] = false.into(),
             |manifest| manifest["tables"][0]["parts"][2]["row_meaning"] = "tuples".into(),
         ];
-        for (change, at) in changes.into_iter().zip(0..) {
-            let mut changed = manifest.clone();
-            change(&mut changed);
-            fs::write(out.join("manifest.json"), changed.to_string()).unwrap();
-            assert_eq!(verify(&[]).0, Some(1), "{number}: change {at}");
-        }
-        fs::write(out.join("manifest.json"), manifest.to_string()).unwrap();
-        let part = out.join("t1.values1.csv");
+        folder.assert_refuted("out", &manifest, &changes);
+        let part = folder.path("out/t1.values1.csv");
         let text = fs::read_to_string(&part).unwrap();
         fs::write(&part, text.replacen("1,2", "1,4", 1)).unwrap();
-        assert_eq!(verify(&[]).0, Some(1));
+        assert_eq!(folder.is_verified("out"), [false, false]);
     }
 }

@@ -1,11 +1,10 @@
 //! Decompositions from which values can be inferred: refused, or published with what they reveal.
 
-use std::fs;
-
 use serde_json::{Value, json};
 
 use super::decompose::{POSTER, poster};
-use crate::support::harness::{Server, guardian, kind, run, text};
+use crate::support::folder::{CommandFixture, code, stderr};
+use crate::support::harness::{Server, kind, text};
 
 /// Without a word of the caller, nothing is published from which values of the other attribute can be inferred.
 #[tokio::test(flavor = "multi_thread")]
@@ -33,15 +32,10 @@ async fn inferences_are_refused_unless_they_are_reported() {
         let problem = server.refused(&dataset, asked(breaches)).await;
         assert_eq!(kind(&problem["errors"][0]), "can-be-concluded", "{problem:#}");
     }
-    let home = tempfile::tempdir().unwrap();
-    let path = |name: &str| home.path().join(name);
-    fs::write(path("T.csv"), POSTER).unwrap();
-    fs::write(path("S.json"), asked(json!(null)).to_string()).unwrap();
-    let mut publish = guardian();
-    publish.arg("publish").arg("--input").arg(path("T.csv")).arg("--spec").arg(path("S.json"));
-    let refused = run(publish.arg("--out").arg(path("out")));
-    let problem = String::from_utf8_lossy(&refused.stderr);
-    assert_eq!(refused.status.code(), Some(3), "{problem}");
+    let folder = CommandFixture::new(POSTER, &asked(json!(null)));
+    let refused = folder.publish("out", &[]);
+    let problem = stderr(&refused);
+    assert_eq!(code(&refused), 3, "{problem}");
     assert!(problem.contains("can-be-concluded") && problem.contains(said), "{problem}");
 
     let mut plan = asked(json!("report"));

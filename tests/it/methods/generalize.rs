@@ -16,7 +16,8 @@ use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use crate::support::harness::{HOSPITAL, Server, guardian, kind, part_path, run, text};
+use crate::support::folder::CommandFixture;
+use crate::support::harness::{HOSPITAL, Server, kind, part_path, text};
 use crate::support::library::{Original, cells, release, table};
 
 /// The whole table: of its fourteen occupations none takes a seventh of the rows.
@@ -421,28 +422,14 @@ async fn every_fault_is_pointed_at() {
 
 #[test]
 fn a_release_is_verified_from_its_folder() {
-    let home = tempfile::tempdir().unwrap();
-    let path = |name: &str| home.path().join(name);
-    fs::write(path("T.csv"), PEOPLE).unwrap();
-    fs::write(path("S.json"), people("interval").to_string()).unwrap();
-    let out = run(guardian()
-        .arg("publish")
-        .arg("--input")
-        .arg(path("T.csv"))
-        .arg("--spec")
-        .arg(path("S.json"))
-        .arg("--out")
-        .arg(path("out")));
-    assert_eq!(out.status.code(), Some(0), "{}", String::from_utf8_lossy(&out.stderr));
-    for more in [vec![], vec!["--original".into(), path("T.csv")]] {
-        let out = run(guardian().arg("verify").arg(path("out")).args(&more));
-        assert_eq!(out.status.code(), Some(0), "{}", String::from_utf8_lossy(&out.stdout));
-    }
+    let folder = CommandFixture::new(PEOPLE, &people("interval"));
+    folder.published("out", &[]);
+    assert_eq!(folder.is_verified("out"), [true, true]);
     // a cell that says less, and the digest with it
-    let csv = fs::read_to_string(path("out").join("t1.rows.csv")).unwrap();
+    let part = folder.path("out/t1.rows.csv");
+    let csv = fs::read_to_string(&part).unwrap();
     let changed = csv.replacen("flu", "cold", 1);
     assert_ne!(csv, changed);
-    fs::write(path("out").join("t1.rows.csv"), changed).unwrap();
-    let out = run(guardian().arg("verify").arg(path("out")).arg("--original").arg(path("T.csv")));
-    assert_eq!(out.status.code(), Some(1));
+    fs::write(&part, changed).unwrap();
+    assert!(!folder.is_verified("out")[1]);
 }

@@ -16,7 +16,8 @@ use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use crate::support::harness::{Server, guardian, kind, part_path, run, text};
+use crate::support::folder::CommandFixture;
+use crate::support::harness::{Server, kind, part_path, text};
 use crate::support::library::{Original, cells, release, table};
 use crate::verification::external_tables::verify;
 
@@ -367,41 +368,21 @@ async fn anybody_may_hold_nodes_against_a_tree_and_an_original() {
 
 #[test]
 fn a_release_in_nodes_is_verified_from_its_folder() {
-    let home = tempfile::tempdir().unwrap();
-    let path = |name: &str| home.path().join(name);
-    fs::write(path("T.csv"), WORKERS).unwrap();
-    fs::write(path("S.json"), job(&["job"], "node").to_string()).unwrap();
-    let published = run(guardian()
-        .arg("publish")
-        .arg("--input")
-        .arg(path("T.csv"))
-        .arg("--spec")
-        .arg(path("S.json"))
-        .arg("--out")
-        .arg(path("out")));
-    assert_eq!(published.status.code(), Some(0), "{}", String::from_utf8_lossy(&published.stderr));
-    let verified = |original: bool| {
-        let mut command = guardian();
-        command.arg("verify").arg(path("out"));
-        if original {
-            command.arg("--original").arg(path("T.csv"));
-        }
-        run(&mut command).status.code()
-    };
-    assert_eq!((verified(false), verified(true)), (Some(0), Some(0)));
+    let folder = CommandFixture::new(WORKERS, &job(&["job"], "node"));
+    let manifest = folder.published("out", &[]);
+    assert_eq!(folder.is_verified("out"), [true, true]);
     // a tree that is not that of the specification, and then none
-    let manifest: Value = serde_json::from_slice(&fs::read(path("out/manifest.json")).unwrap()).unwrap();
     let mut changed = manifest.clone();
     changed["taxonomies"]["job"]["Any"]["Office"] = json!(["Banker", "Clerk", "Teller"]);
-    fs::write(path("out/manifest.json"), changed.to_string()).unwrap();
+    folder.forge("out", &changed);
     // the specification alone, which is read with the original, says which of them was declared
-    assert_eq!((verified(false), verified(true)), (Some(0), Some(1)));
+    assert_eq!(folder.is_verified("out"), [true, false]);
     changed["taxonomies"]["job"]["Any"] = json!({"Field": ["Driver", "Engineer", null], "Desk": ["Banker", "Clerk"]});
-    fs::write(path("out/manifest.json"), changed.to_string()).unwrap();
-    assert_eq!(verified(false), Some(1));
+    folder.forge("out", &changed);
+    assert!(!folder.is_verified("out")[0]);
     changed.as_object_mut().unwrap().remove("taxonomies");
-    fs::write(path("out/manifest.json"), changed.to_string()).unwrap();
-    assert_eq!((verified(false), verified(true)), (Some(1), Some(1)));
+    folder.forge("out", &changed);
+    assert_eq!(folder.is_verified("out"), [false, false]);
 }
 
 proptest! {

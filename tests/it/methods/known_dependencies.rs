@@ -1,12 +1,11 @@
 //! What is said of known dependencies: in requests of every method, plans, manifests, reports and problems.
 
-use std::fs;
-
 use guardian::identity::Preset;
 use serde_json::{Value, json};
 
 use crate::security::identity::Guarded;
-use crate::support::harness::{Server, guardian, kind, run, text, versatile};
+use crate::support::folder::{CommandFixture, code, stderr};
+use crate::support::harness::{Server, kind, text, versatile};
 
 /// 240 people: zip determines county, code is a copy of zip, and nothing else determines anything.
 fn people() -> String {
@@ -206,24 +205,13 @@ async fn pipeline_neither_withdraws_nor_sees_counts() {
 
 #[test]
 fn command_line_says_the_same() {
-    let home = tempfile::tempdir().unwrap();
-    let path = |name: &str| home.path().join(name);
-    fs::write(path("T.csv"), people()).unwrap();
-    let publish = |document: &Value, out: &str| {
-        fs::write(path("S.json"), document.to_string()).unwrap();
-        let mut publish = guardian();
-        publish.arg("publish").arg("--input").arg(path("T.csv")).arg("--spec").arg(path("S.json"));
-        run(publish.arg("--out").arg(path(out)))
-    };
-    let withdrawn = of_race(&json!({"assume_unknown": [unknown("zip", "code")]}));
-    let published = publish(&withdrawn, "out");
-    assert_eq!(published.status.code(), Some(0), "{}", String::from_utf8_lossy(&published.stderr));
-    let manifest: Value = serde_json::from_slice(&fs::read(path("out/manifest.json")).unwrap()).unwrap();
+    let folder = CommandFixture::new(people(), &of_race(&json!({"assume_unknown": [unknown("zip", "code")]})));
+    let manifest = folder.published("out", &[]);
     assert_eq!(manifest["dependencies"]["searched"], "singles_and_pairs");
     assert!(manifest["warnings"].to_string().contains("still-linked"), "{manifest:#}");
 
-    let misspelt = of_race(&json!({"assume_unknown": [unknown("county", "zip")]}));
-    let refused = publish(&misspelt, "refused");
-    assert_ne!(refused.status.code(), Some(0));
-    assert!(String::from_utf8_lossy(&refused.stderr).contains("unknown-dependency"), "{refused:?}");
+    folder.specify(&of_race(&json!({"assume_unknown": [unknown("county", "zip")]})));
+    let refused = folder.publish("refused", &[]);
+    assert_ne!(code(&refused), 0);
+    assert!(stderr(&refused).contains("unknown-dependency"), "{refused:?}");
 }

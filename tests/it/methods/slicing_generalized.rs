@@ -2,7 +2,6 @@
 //! publish by this test's own definitions.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::fs::File;
 use std::io::Read;
 use std::path::Path;
@@ -14,7 +13,8 @@ use guardian::random::{RandomStreams, ReleaseKey};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use crate::support::harness::{Server, guardian, kind, part_path, run, text};
+use crate::support::folder::CommandFixture;
+use crate::support::harness::{Server, kind, part_path, text};
 use crate::support::library::{Original, cells, release, table, verified};
 
 const TABLE: &str = "age,sex,zip,disease\n22,M,47906,dyspepsia\n22,F,47906,flu\n33,F,47905,flu\n52,F,47905,bronchitis\n\
@@ -163,25 +163,12 @@ async fn boxes_of_columns_are_served_and_counted() {
 
 #[test]
 fn boxes_are_verified_from_their_folder() {
-    let home = tempfile::tempdir().unwrap();
-    let path = |name: &str| home.path().join(name);
-    fs::write(path("T.csv"), TABLE).unwrap();
-    let document = job(&[&["age", "sex"], &["zip", "disease"]], "disease", 2, 2);
-    fs::write(path("S.json"), document.to_string()).unwrap();
-    let mut publish = guardian();
-    publish.arg("publish").arg("--input").arg(path("T.csv")).arg("--spec").arg(path("S.json"));
-    let published = run(publish.arg("--out").arg(path("out")));
-    assert_eq!(published.status.code(), Some(0), "{}", String::from_utf8_lossy(&published.stderr));
-    let verified = || {
-        let plain = run(guardian().arg("verify").arg(path("out"))).status.code();
-        (plain, run(guardian().arg("verify").arg(path("out")).arg("--original").arg(path("T.csv"))).status.code())
-    };
-    assert_eq!(verified(), (Some(0), Some(0)));
-    let manifest: Value = serde_json::from_slice(&fs::read(path("out/manifest.json")).unwrap()).unwrap();
-    let mut more = manifest.clone();
-    more["method_details"]["column_k"] = json!(5);
-    fs::write(path("out/manifest.json"), more.to_string()).unwrap();
-    assert_eq!(verified(), (Some(1), Some(1)));
+    let folder = CommandFixture::new(TABLE, &job(&[&["age", "sex"], &["zip", "disease"]], "disease", 2, 2));
+    let mut manifest = folder.published("out", &[]);
+    assert_eq!(folder.is_verified("out"), [true, true]);
+    manifest["method_details"]["column_k"] = json!(5);
+    folder.forge("out", &manifest);
+    assert_eq!(folder.is_verified("out"), [false, false]);
 }
 
 proptest! {

@@ -2,11 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::path::Path;
 
 use serde_json::{Value, json};
 
-use crate::support::harness::{Server, guardian, run, text};
+use crate::support::folder::{CommandFixture, code};
+use crate::support::harness::{Server, text};
 
 /// 240 visits of 90 patients, who have one to three each.
 fn visits() -> String {
@@ -223,30 +223,11 @@ async fn guarantee_without_person_definition_is_refused() {
 
 #[test]
 fn the_command_line_publishes_and_verifies_persons() {
-    let home = tempfile::tempdir().unwrap();
-    let path = |name: &str| home.path().join(name);
-    fs::write(path("T.csv"), visits()).unwrap();
-    fs::write(path("S.json"), anatomy(json!({"type": "l_diversity", "l": 2})).to_string()).unwrap();
-    let publish = |out: &Path, most: &str| {
-        let mut command = guardian();
-        command
-            .arg("publish")
-            .arg("--input")
-            .arg(path("T.csv"))
-            .arg("--spec")
-            .arg(path("S.json"))
-            .arg("--out")
-            .arg(out);
-        run(command.args(["--subject", "patient", "--max-rows-per-subject", most])).status.code()
-    };
-    let out = path("out");
-    assert_eq!(publish(&path("none"), "2"), Some(3));
-    assert_eq!(publish(&out, "3"), Some(0));
-    let verify = |more: &[&Path]| run(guardian().arg("verify").arg(&out).args(more)).status.code();
-    let original = path("T.csv");
-    assert_eq!(verify(&[]), Some(0));
-    assert_eq!(verify(&[Path::new("--original"), original.as_path()]), Some(0));
-    let manifest: Value = serde_json::from_slice(&fs::read(out.join("manifest.json")).unwrap()).unwrap();
+    let folder = CommandFixture::new(visits(), &anatomy(json!({"type": "l_diversity", "l": 2})));
+    let unit = |most: &'static str| ["--subject", "patient", "--max-rows-per-subject", most];
+    assert_eq!(code(&folder.publish("none", &unit("2"))), 3);
+    let manifest = folder.published("out", &unit("3"));
+    assert_eq!(folder.is_verified("out"), [true, true]);
     // neither more may be promised than rows keep, nor to other persons
     let changes: [fn(&mut Value); 4] = [
         |manifest| manifest["rules"][0]["guarantee"]["l"] = 3.into(),
@@ -254,18 +235,12 @@ fn the_command_line_publishes_and_verifies_persons() {
         |manifest| manifest["unit"]["max_rows"] = 2.into(),
         |manifest| manifest["unit"] = "row".into(),
     ];
-    for change in changes {
-        let mut changed = manifest.clone();
-        change(&mut changed);
-        fs::write(out.join("manifest.json"), changed.to_string()).unwrap();
-        assert_eq!(verify(&[]), Some(1));
-    }
+    folder.assert_refuted("out", &manifest, &changes);
 
     // a person with more rows than the unit says refutes the release; it is no matter of how the command was called
-    fs::write(out.join("manifest.json"), manifest.to_string()).unwrap();
     let answered = |rows: String| {
-        fs::write(path("other.csv"), rows).unwrap();
-        let answer = run(guardian().arg("verify").arg(&out).arg("--json").arg("--original").arg(path("other.csv")));
+        fs::write(folder.path("other.csv"), rows).unwrap();
+        let answer = folder.verify("out", &["--json", "--original", folder.path("other.csv").to_str().unwrap()]);
         let summary: Value = serde_json::from_slice(&answer.stdout).unwrap();
         let unit = summary["checks"].as_array().unwrap().iter().find(|check| check["check"] == "unit").unwrap().clone();
         (answer.status.code(), summary["verified"].clone(), unit["passed"].clone(), unit["detail"].clone())

@@ -2,12 +2,11 @@
 //! definition; and every refusal.
 
 use std::collections::BTreeMap;
-use std::fs;
-use std::path::Path;
 
 use serde_json::{Value, json};
 
-use crate::support::harness::{Server, guardian, kind, run, text};
+use crate::support::folder::{CommandFixture, code, stderr};
+use crate::support::harness::{Server, kind, text};
 
 /// 600 patients; one in a hundred has HIV, and one in a hundred hepatitis. The doctor is no function of the disease.
 fn patients() -> String {
@@ -315,50 +314,24 @@ async fn a_threshold_of_a_value_that_does_not_occur_is_refused() {
     assert!(text(&refused["detail"]).contains("datasets:inspect"), "{problem:#}");
     assert!(!problem.to_string().contains("HIV"), "{problem:#}");
 
-    let home = tempfile::tempdir().unwrap();
-    let path = |name: &str| home.path().join(name);
-    fs::write(path("T.csv"), patients()).unwrap();
-    fs::write(path("S.json"), document.to_string()).unwrap();
-    let mut publish = guardian();
-    publish.arg("publish").arg("--input").arg(path("T.csv")).arg("--spec").arg(path("S.json"));
-    let published = run(publish.arg("--out").arg(path("out")));
-    let said = String::from_utf8_lossy(&published.stderr);
-    assert_eq!(published.status.code(), Some(3), "{said}");
+    let folder = CommandFixture::new(patients(), &document);
+    let published = folder.publish("out", &[]);
+    let said = stderr(&published);
+    assert_eq!(code(&published), 3, "{said}");
     assert!(said.contains("threshold-unused") && said.contains("HIV"), "{said}");
-    assert!(!path("out").exists());
+    assert!(!folder.path("out").exists());
 }
 
 #[test]
 fn the_command_line_publishes_and_verifies_thresholds() {
-    let home = tempfile::tempdir().unwrap();
-    let path = |name: &str| home.path().join(name);
-    fs::write(path("T.csv"), patients()).unwrap();
-    fs::write(path("S.json"), both().to_string()).unwrap();
-    let out = path("out");
-    let published = run(guardian()
-        .arg("publish")
-        .arg("--input")
-        .arg(path("T.csv"))
-        .arg("--spec")
-        .arg(path("S.json"))
-        .arg("--out")
-        .arg(&out));
-    assert_eq!(published.status.code(), Some(0), "{}", String::from_utf8_lossy(&published.stderr));
-    let verify = |more: &[&Path]| run(guardian().arg("verify").arg(&out).args(more)).status.code();
-    let original = path("T.csv");
-    assert_eq!(verify(&[]), Some(0));
-    assert_eq!(verify(&[Path::new("--original"), original.as_path()]), Some(0));
-    let manifest: Value = serde_json::from_slice(&fs::read(out.join("manifest.json")).unwrap()).unwrap();
+    let folder = CommandFixture::new(patients(), &both());
+    let manifest = folder.published("out", &[]);
+    assert_eq!(folder.is_verified("out"), [true, true]);
     // what is promised can be neither loosened nor left out
     let changes: [fn(&mut Value); 3] = [
         |manifest| manifest["thresholds"]["disease"][0]["otherwise"] = "0.9".into(),
         |manifest| manifest["thresholds"] = json!({}),
         |manifest| manifest["rules"][0]["guarantee"]["most"] = "0.7".into(),
     ];
-    for change in changes {
-        let mut changed = manifest.clone();
-        change(&mut changed);
-        fs::write(out.join("manifest.json"), changed.to_string()).unwrap();
-        assert_eq!(verify(&[]), Some(1));
-    }
+    folder.assert_refuted("out", &manifest, &changes);
 }

@@ -1,82 +1,16 @@
 //! The binary without a server: publish, verify, openapi, and how each ends.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Output;
 
 use guardian::vault::Secret;
 use serde_json::{Value, json};
-use tempfile::TempDir;
 
+use crate::support::folder::{CommandFixture, code, names, read_json, stderr};
 use crate::support::harness::{HOSPITAL, MARKER, Server, assert_problem, guardian, hospital_method, kind, run};
 
 const PARTS: [&str; 3] = ["t1.qi.csv", "t1.sa.csv", "t2.rows.csv"];
-
-/// A folder with a table, a specification and room for a release.
-struct CommandFixture {
-    home: TempDir,
-}
-
-impl CommandFixture {
-    fn new(csv: &[u8], specification: &Value) -> Self {
-        let service = Self { home: tempfile::tempdir().unwrap() };
-        fs::write(service.path("T.csv"), csv).unwrap();
-        fs::write(service.path("S.json"), specification.to_string()).unwrap();
-        service
-    }
-
-    fn hospital() -> Self {
-        Self::new(HOSPITAL.as_bytes(), &json!({"method": hospital_method()}))
-    }
-
-    fn path(&self, name: &str) -> PathBuf {
-        self.home.path().join(name)
-    }
-
-    fn publish(&self, out: &str, more: &[&str]) -> Output {
-        let mut command = guardian();
-        command.arg("publish").arg("--input").arg(self.path("T.csv")).arg("--spec").arg(self.path("S.json"));
-        run(command.arg("--out").arg(self.path(out)).args(more))
-    }
-
-    #[track_caller]
-    fn published(&self, out: &str, more: &[&str]) -> Value {
-        let output = self.publish(out, more);
-        assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
-        read_json(&self.path(out).join("manifest.json"))
-    }
-
-    fn verify(&self, out: &str, more: &[&str]) -> Output {
-        run(guardian().arg("verify").arg(self.path(out)).args(more))
-    }
-
-    fn names(&self) -> Vec<String> {
-        names(self.home.path())
-    }
-
-    fn original(&self) -> String {
-        self.path("T.csv").to_str().unwrap().to_owned()
-    }
-}
-
-fn names(folder: &Path) -> Vec<String> {
-    let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
-    let mut names: Vec<String> = entries.collect();
-    names.sort_unstable();
-    names
-}
-
-fn read_json(path: &Path) -> Value {
-    serde_json::from_slice(&fs::read(path).unwrap()).unwrap()
-}
-
-fn code(output: &Output) -> i32 {
-    output.status.code().unwrap()
-}
-
-fn stderr(output: &Output) -> String {
-    String::from_utf8(output.stderr.clone()).unwrap()
-}
 
 #[test]
 fn a_release_is_written_and_verified() {
@@ -117,7 +51,7 @@ fn a_release_is_written_and_verified() {
 #[test]
 fn compressed_input_and_an_empty_folder_are_taken() {
     let service =
-        CommandFixture::new(&crate::service::uploads::gzip(HOSPITAL.as_bytes()), &json!({"method": hospital_method()}));
+        CommandFixture::new(crate::service::uploads::gzip(HOSPITAL.as_bytes()), &json!({"method": hospital_method()}));
     fs::create_dir(service.path("out")).unwrap();
     service.published("out", &[]);
     assert_eq!(code(&service.verify("out", &["--original", &service.original()])), 0);
@@ -130,7 +64,7 @@ fn mostly_distinct_columns_are_warned_of() {
     let method =
         json!({"type": "versatile", "rules": ["age -> disease"], "default_guarantee": {"type": "l_diversity", "l": 2}});
     let specification = json!({"attributes": {"note": {"publish": true}}, "method": method});
-    let service = CommandFixture::new(format!("age,note,disease\n{rows}").as_bytes(), &specification);
+    let service = CommandFixture::new(format!("age,note,disease\n{rows}"), &specification);
     let output = service.publish("out", &[]);
     assert_eq!(code(&output), 0, "{}", stderr(&output));
     assert!(
@@ -292,8 +226,7 @@ const TAMPERINGS: &[Tampering] = &[
 
 #[test]
 fn tampering_is_found() {
-    let service =
-        CommandFixture::new(HOSPITAL.as_bytes(), &json!({"utility": ["entropy"], "method": hospital_method()}));
+    let service = CommandFixture::new(HOSPITAL, &json!({"utility": ["entropy"], "method": hospital_method()}));
     service.published("out", &["--reproduce", "identity"]);
     let copy = service.path("copy");
     for (what, tamper) in TAMPERINGS {

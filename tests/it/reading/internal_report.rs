@@ -5,7 +5,8 @@ use std::fs;
 
 use serde_json::{Value, json};
 
-use crate::support::harness::{Client, HOSPITAL, Server, guardian, hospital_method, run, text};
+use crate::support::folder::{CommandFixture, read_json};
+use crate::support::harness::{Client, HOSPITAL, Server, hospital_method, text};
 
 fn internal() -> Value {
     json!({"utility": ["kl", {"count_queries": {"number": 50, "dimensions": 2, "value_fraction": "0.4"}}]})
@@ -145,30 +146,14 @@ async fn measurement_does_not_change_the_release() {
 
 #[test]
 fn command_writes_internal_report_on_request_only() {
-    let home = tempfile::tempdir().unwrap();
-    let at = |name: &str| home.path().join(name);
-    fs::write(at("T.csv"), HOSPITAL).unwrap();
-    fs::write(at("S.json"), json!({"internal": internal(), "method": hospital_method()}).to_string()).unwrap();
-    let publish = |out: &str, more: &[&str]| {
-        let mut publish = guardian();
-        publish
-            .arg("publish")
-            .arg("--input")
-            .arg(at("T.csv"))
-            .arg("--spec")
-            .arg(at("S.json"))
-            .arg("--out")
-            .arg(at(out));
-        let output = run(publish.args(more));
-        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    };
-    publish("one", &[]);
-    let file = at("report.json");
-    publish("two", &["--internal-report", file.to_str().unwrap()]);
-    let report: Value = serde_json::from_slice(&fs::read(&file).unwrap()).unwrap();
+    let folder = CommandFixture::new(HOSPITAL, &json!({"internal": internal(), "method": hospital_method()}));
+    folder.published("one", &[]);
+    let file = folder.path("report.json");
+    folder.published("two", &["--internal-report", file.to_str().unwrap()]);
+    let report = read_json(&file);
     assert_eq!((&report["rows"], &report["kl"]["kl_method"]), (&json!(6), &json!("closed_form")));
-    for folder in ["one", "two"] {
-        for entry in fs::read_dir(at(folder)).unwrap() {
+    for out in ["one", "two"] {
+        for entry in fs::read_dir(folder.path(out)).unwrap() {
             let path = entry.unwrap().path();
             let said = fs::read_to_string(&path).unwrap();
             // the specification says what was asked for

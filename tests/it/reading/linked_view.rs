@@ -1,13 +1,12 @@
 //! What is made of tables that are tied by bucket: counts, the linked view, the attack on members, and files of the command line.
 
 use std::collections::BTreeSet;
-use std::fs;
-use std::path::Path;
 
 use serde_json::{Value, json};
 
 use crate::methods::slicing::{TABLE, explicit, sliced, with};
-use crate::support::harness::{Client, HOSPITAL, Server, guardian, part_path, run, text};
+use crate::support::folder::{CommandFixture, names};
+use crate::support::harness::{Client, HOSPITAL, Server, part_path, text};
 use crate::support::library::cells;
 
 /// Counts over columns: of each bucket as many rows as its columns allow, were they independent.
@@ -182,35 +181,18 @@ async fn membership_attack_matches_the_original() {
 
 #[test]
 fn the_command_line_slices_and_verifies() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = |name: &str| folder.path().join(name);
-    fs::write(path("table.csv"), TABLE).unwrap();
-    for (diversity, out) in [("bucket", "a"), ("mixture_weighted", "b")] {
+    for diversity in ["bucket", "mixture_weighted"] {
         let columns = explicit(&[&["age"], &["sex"], &["zip", "disease"]]);
         let document = with(sliced("disease", columns, json!(2)), "diversity", json!(diversity));
-        fs::write(path("job.json"), document.to_string()).unwrap();
-        let (input, spec) = (path("table.csv"), path("job.json"));
-        let mut command = guardian();
-        let done =
-            run(command.arg("publish").arg("--input").arg(&input).arg("--spec").arg(&spec).arg("--out").arg(path(out)));
-        assert_eq!(done.status.code(), Some(0), "{}", String::from_utf8_lossy(&done.stderr));
-        for name in ["t1.c1.csv", "t1.c2.csv", "t1.c3.csv"] {
-            assert!(path(out).join(name).exists(), "{name}");
-        }
-        let verified = |more: &[&Path]| {
-            let mut command = guardian();
-            command.arg("verify").arg(path(out));
-            for original in more {
-                command.arg("--original").arg(original);
-            }
-            run(&mut command).status.code()
-        };
-        assert_eq!((verified(&[]), verified(&[&input])), (Some(0), Some(0)), "{diversity}");
+        let folder = CommandFixture::new(TABLE, &document);
+        let mut manifest = folder.published("out", &[]);
+        let names = names(&folder.path("out"));
+        let parts = ["t1.c1.csv", "t1.c2.csv", "t1.c3.csv"];
+        assert!(parts.iter().all(|part| names.iter().any(|name| name == part)), "{names:?}");
+        assert_eq!(folder.is_verified("out"), [true, true], "{diversity}");
         // a manifest that promises more than the parts hold
-        let manifest = fs::read_to_string(path(out).join("manifest.json")).unwrap();
-        let mut changed: Value = serde_json::from_str(&manifest).unwrap();
-        changed["method_details"]["columns"] = json!([["age", "sex"], ["zip", "disease"]]);
-        fs::write(path(out).join("manifest.json"), changed.to_string()).unwrap();
-        assert_eq!(verified(&[&input]), Some(1), "{diversity}");
+        manifest["method_details"]["columns"] = json!([["age", "sex"], ["zip", "disease"]]);
+        folder.forge("out", &manifest);
+        assert!(!folder.is_verified("out")[1], "{diversity}");
     }
 }

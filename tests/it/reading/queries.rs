@@ -13,6 +13,7 @@ use guardian::publication::PublishedBytes;
 use guardian::vault::Secret;
 use serde_json::{Value, json};
 
+use crate::support::folder::CommandFixture;
 use crate::support::harness::{Client, HOSPITAL, Server, guardian, hospital_method, kind, run, text, versatile};
 
 async fn ask(server: &Client, release: &Value, queries: Value) -> Vec<Value> {
@@ -363,13 +364,9 @@ async fn releases_that_are_not_served_are_not_asked() {
 
 #[test]
 fn the_command_line_answers_the_same() {
-    let home = tempfile::tempdir().unwrap();
-    let at = |name: &str| home.path().join(name);
-    fs::write(at("T.csv"), HOSPITAL).unwrap();
-    fs::write(at("S.json"), json!({"method": hospital_method()}).to_string()).unwrap();
-    let mut publish = guardian();
-    publish.arg("publish").arg("--input").arg(at("T.csv")).arg("--spec").arg(at("S.json")).arg("--out").arg(at("out"));
-    assert!(run(&mut publish).status.success());
+    let folder = CommandFixture::hospital();
+    folder.published("out", &[]);
+    let at = |name: &str| folder.path(name);
     let query = |document: &Value| {
         fs::write(at("Q.json"), document.to_string()).unwrap();
         run(guardian().arg("query").arg(at("out")).arg("--queries").arg(at("Q.json")))

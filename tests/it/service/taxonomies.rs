@@ -13,7 +13,8 @@ use reqwest::Method;
 use reqwest::header::CONTENT_TYPE;
 use serde_json::{Value, json};
 
-use crate::support::harness::{Answer, Client, Server, guardian, kind, run, text};
+use crate::support::folder::{CommandFixture, code, stderr};
+use crate::support::harness::{Answer, Client, Server, kind, text};
 use crate::support::library::{Original, cells, release, table};
 use crate::verification::external_tables::verify;
 
@@ -346,46 +347,29 @@ async fn tables_of_anybody_are_held_against_a_taxonomy() {
 
 #[test]
 fn a_release_on_disk_is_verified_along_its_own_taxonomy() {
-    let home = tempfile::tempdir().unwrap();
-    let path = |name: &str| home.path().join(name);
-    fs::write(path("T.csv"), some_adults(3_000)).unwrap();
     let tree = guardian::spec::read_levels(levels("education.csv").as_bytes()).unwrap().written();
-    fs::write(path("S.json"), close("education", "0.3", &tree).to_string()).unwrap();
-    let publish = |out: &str| {
-        let mut command = guardian();
-        command.arg("publish").arg("--input").arg(path("T.csv")).arg("--spec").arg(path("S.json"));
-        run(command.arg("--out").arg(path(out)))
-    };
-    let output = publish("out");
-    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
-    let verified = |more: &[&str]| run(guardian().arg("verify").arg(path("out")).args(more)).status.code();
-    let original = path("T.csv").to_str().unwrap().to_owned();
-    assert_eq!((verified(&[]), verified(&["--original", &original])), (Some(0), Some(0)));
+    let folder = CommandFixture::new(some_adults(3_000), &close("education", "0.3", &tree));
+    let manifest = folder.published("out", &[]);
+    assert_eq!(folder.is_verified("out"), [true, true]);
     // another tree than that of the specification: with it the buckets are farther, or the figures are others
-    let manifest: Value = serde_json::from_slice(&fs::read(path("out/manifest.json")).unwrap()).unwrap();
     assert_eq!(manifest["taxonomies"]["education"], tree);
     let flat = guardian::spec::read_levels(levels("education-arx.csv").as_bytes()).unwrap().written();
     for changed in [json!({"education": flat}), json!({}), json!({"education": {"Any": []}}), json!({"nobody": tree})] {
         let mut forged = manifest.clone();
         forged["taxonomies"] = changed;
-        fs::write(path("out/manifest.json"), forged.to_string()).unwrap();
-        assert_eq!(
-            (verified(&[]), verified(&["--original", &original])),
-            (Some(1), Some(1)),
-            "{}",
-            forged["taxonomies"]
-        );
+        folder.forge("out", &forged);
+        assert_eq!(folder.is_verified("out"), [false, false], "{}", forged["taxonomies"]);
     }
     // stored ones are those of a service; holes are refused before anything is written
-    fs::write(path("S.json"), close("education", "0.3", &json!("education-v1")).to_string()).unwrap();
-    let output = publish("named");
-    assert_eq!(output.status.code(), Some(3));
-    assert!(String::from_utf8_lossy(&output.stderr).contains("guarantee-unsupported"));
+    folder.specify(&close("education", "0.3", &json!("education-v1")));
+    let output = folder.publish("named", &[]);
+    assert_eq!(code(&output), 3);
+    assert!(stderr(&output).contains("guarantee-unsupported"));
     let hole = json!({"Any": {"a": ["HS-grad", "x1", "x2", "x3", "x4", "x5", "x6", "x7"], "b": ["y1", "y2", "y3", "y4", "y5", "y6", "y7", "y8", "y9"]}});
-    fs::write(path("S.json"), close("education", "0.3", &hole).to_string()).unwrap();
-    let output = publish("hole");
+    folder.specify(&close("education", "0.3", &hole));
+    let output = folder.publish("hole", &[]);
     let problem: Value = serde_json::from_slice(&output.stderr).unwrap();
-    assert_eq!((output.status.code(), problem["errors"].as_array().unwrap().len()), (Some(3), 1), "{problem:#}");
+    assert_eq!((code(&output), problem["errors"].as_array().unwrap().len()), (3, 1), "{problem:#}");
     assert_eq!((kind(&problem["errors"][0]), &problem["errors"][0]["missing"]), ("taxonomy-value-missing", &json!(15)));
-    assert!(!path("hole").exists() && problem["errors"][0].get("values_url").is_none());
+    assert!(!folder.path("hole").exists() && problem["errors"][0].get("values_url").is_none());
 }

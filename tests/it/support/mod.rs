@@ -3,6 +3,7 @@
 pub(crate) mod bounds;
 pub(crate) mod browser;
 pub(crate) mod chance;
+pub(crate) mod folder;
 pub(crate) mod harness;
 pub(crate) mod independent_check;
 pub(crate) mod issuer;
