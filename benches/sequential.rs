@@ -3,16 +3,13 @@
 #![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a program that measures")]
 
 use std::collections::{BTreeMap, HashMap};
-use std::fs::{self, File};
+use std::fs;
 use std::hint::black_box;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use criterion::{Criterion, criterion_group, criterion_main};
-use flate2::read::GzDecoder;
 use guardian::control::Control;
-use guardian::microdata::formats::IngestLimits;
-use guardian::microdata::formats::csv::{CsvOptions, CsvReader, read_table};
 use guardian::microdata::{
     Arena, Attr, AttributeType, BoundTaxonomy, CellShape, Codes, Column, Domain, Table, Taxonomy, write_span,
 };
@@ -24,6 +21,10 @@ use guardian::publish::sequential::{
 };
 use guardian::spec::read_levels;
 use guardian::verifier::{ObservedRelease, ReleaseJoin};
+
+mod support;
+
+use support::{adult, replicas};
 
 /// Two tables; the class is the last attribute of the first, which is made beside the second.
 #[derive(Clone, Copy)]
@@ -57,33 +58,6 @@ impl Tables {
     fn number(self, name: &str) -> u32 {
         self.first.iter().chain(self.second).position(|other| *other == name).unwrap() as u32
     }
-}
-
-fn adult() -> Table {
-    let file = File::open(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/data/adult.csv.gz")).unwrap();
-    let limits = IngestLimits::default();
-    let mut reader = CsvReader::open(GzDecoder::new(file), CsvOptions::default(), &limits).unwrap();
-    read_table(&mut reader, None, &limits).unwrap()
-}
-
-/// Perturbed replicas: every row is one of the table, drawn by chance, of which each value is that of another row one
-/// time in sixteen.
-fn replicas(table: &Table, rows: usize) -> Table {
-    let mut state = 1u64;
-    let mut draw = move || {
-        state = state.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let word = (state ^ state >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        (word ^ word >> 27).wrapping_mul(0x94D0_49BB_1331_11EB) >> 20
-    };
-    let once = table.rows() as u64;
-    let drawn: Vec<u32> = (0..rows).map(|_| (draw() % once) as u32).collect();
-    let mut column = |attr: Attr| {
-        let perturbed = |&row: &u32| if draw() % 16 == 0 { (draw() % once) as u32 } else { row };
-        let order: Vec<u32> = drawn.iter().map(perturbed).collect();
-        let column = table.column(attr);
-        Column { domain: column.domain.clone(), codes: column.codes.gather(&order) }
-    };
-    Table::new(table.names().to_vec(), table.attributes().iter().map(&mut column).collect())
 }
 
 /// A table and the taxonomies of its attributes.

@@ -2,30 +2,23 @@
 //! made of it. Prints how many buckets come out; times are those of the machine.
 #![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a program that measures")]
 
-use std::fs::File;
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
 use criterion::{Criterion, criterion_group, criterion_main};
-use flate2::read::GzDecoder;
 use guardian::control::Control;
-use guardian::microdata::formats::IngestLimits;
-use guardian::microdata::formats::csv::{CsvOptions, CsvReader, read_table};
 use guardian::microdata::{Attr, AttrSet, Coarse, Column, DEFAULT_BINS, Table, phi_squared};
 use guardian::publication::{Guarantee, Ratio, ValueDistance};
 use guardian::publish::generalize::GeneralizationInput;
 use guardian::publish::partition::{MedianSplit, NoAnnotations, PartitionTuning};
 use guardian::publish::slicing::{ColumnChoice, CorrelationBins, SlicingDiversity, SlicingPlan};
 
+mod support;
+
+use support::{adult, replicas};
+
 /// The attributes of the paper's smaller table, occupation last.
 const OCC_7: [&str; 7] = ["age", "workclass", "education", "marital-status", "race", "sex", "occupation"];
-
-fn adult() -> Table {
-    let file = File::open(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/data/adult.csv.gz")).unwrap();
-    let limits = IngestLimits::default();
-    let mut reader = CsvReader::open(GzDecoder::new(file), CsvOptions::default(), &limits).unwrap();
-    read_table(&mut reader, None, &limits).unwrap()
-}
 
 fn attr(table: &Table, name: &str) -> Attr {
     Attr::from(table.names().iter().position(|other| other == name).unwrap())
@@ -35,26 +28,6 @@ fn attr(table: &Table, name: &str) -> Attr {
 fn only(table: &Table, names: &[&str]) -> Table {
     let columns: Vec<Column> = names.iter().map(|name| table.column(attr(table, name)).clone()).collect();
     Table::new(names.iter().map(|&name| name.to_owned()).collect(), columns)
-}
-
-/// Perturbed replicas: every row is one of the table, drawn by chance, of which each value is that of another row one
-/// time in sixteen. Tables of all sizes are alike, and hardly two rows are the same.
-fn replicas(table: &Table, rows: usize) -> Table {
-    let mut state = 1u64;
-    let mut draw = move || {
-        state = state.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let word = (state ^ state >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        (word ^ word >> 27).wrapping_mul(0x94D0_49BB_1331_11EB) >> 20
-    };
-    let once = table.rows() as u64;
-    let drawn: Vec<u32> = (0..rows).map(|_| (draw() % once) as u32).collect();
-    let mut column = |attr: Attr| {
-        let perturbed = |&row: &u32| if draw() % 16 == 0 { (draw() % once) as u32 } else { row };
-        let order: Vec<u32> = drawn.iter().map(perturbed).collect();
-        let column = table.column(attr);
-        Column { domain: column.domain.clone(), codes: column.codes.gather(&order) }
-    };
-    Table::new(table.names().to_vec(), table.attributes().iter().map(&mut column).collect())
 }
 
 fn slicing(

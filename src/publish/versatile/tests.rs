@@ -127,10 +127,14 @@ fn plan(attributes: usize, rules: Vec<SubmittedRule>, saturate: bool) -> Design 
 }
 
 fn plan_colored(attributes: usize, rules: Vec<SubmittedRule>, uad: UadSettings) -> Design {
+    plan_even(attributes, &VersatileSpec { uad, addback: false, ..spec(Algorithm::Uad, rules) })
+}
+
+/// The plan for a table whose rows are not known.
+fn plan_even(attributes: usize, spec: &VersatileSpec) -> Design {
     let names: Vec<String> = (0..attributes).map(|i| i.to_string()).collect();
-    let counts = Even(attributes);
     let input = PlanInput {
-        counts: &counts,
+        counts: &Even(attributes),
         published_names: &names,
         names: &names,
         earlier: &[],
@@ -139,11 +143,15 @@ fn plan_colored(attributes: usize, rules: Vec<SubmittedRule>, uad: UadSettings) 
         earlier_releases: None,
         rows: None,
     };
-    let spec = VersatileSpec {
+    super::plan(spec, &input, &Control::default()).unwrap()
+}
+
+fn spec(algorithm: Algorithm, rules: Vec<SubmittedRule>) -> VersatileSpec {
+    VersatileSpec {
         rules,
-        algorithm: Algorithm::Uad,
-        uad,
-        addback: false,
+        algorithm,
+        uad: UadSettings { saturate: false, coloring: UadColoring::FreeLast },
+        addback: true,
         try_all: false,
         fill: false,
         score: DecompositionScore::Entropy,
@@ -151,8 +159,7 @@ fn plan_colored(attributes: usize, rules: Vec<SubmittedRule>, uad: UadSettings) 
         correlated: CorrelatedPolicy::Together,
         closed: None,
         no_rules_reason: None,
-    };
-    super::plan(&spec, &input, &Control::default()).unwrap()
+    }
 }
 
 #[test]

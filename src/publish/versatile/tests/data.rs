@@ -35,22 +35,6 @@ fn rules_of(raw: &[(Vec<u8>, u8, u64)], attributes: usize) -> Vec<SubmittedRule>
     raw.iter().enumerate().map(rule).collect()
 }
 
-fn spec(algorithm: Algorithm, rules: Vec<SubmittedRule>) -> VersatileSpec {
-    VersatileSpec {
-        rules,
-        algorithm,
-        uad: UadSettings { saturate: false, coloring: UadColoring::FreeLast },
-        addback: true,
-        try_all: false,
-        fill: false,
-        score: DecompositionScore::Entropy,
-        goal: AutoGoal::Entropy,
-        correlated: CorrelatedPolicy::Together,
-        closed: None,
-        no_rules_reason: None,
-    }
-}
-
 fn planned(spec: &VersatileSpec, table: &Table, earlier: &[TableSchema], protection: &[PrivacyRule]) -> Design {
     planned_among(spec, table, (earlier, protection), &[])
 }
@@ -317,21 +301,8 @@ fn gd_reveals_more_than_uad_for_correlated_attributes() {
 
 #[test]
 fn unknown_rows_or_rejected_rules_leave_the_plan_undecided() {
-    let even = Even(3);
-    let names: Vec<String> = (0..3).map(|i| i.to_string()).collect();
-    let input = PlanInput {
-        counts: &even,
-        published_names: &names,
-        names: &names,
-        earlier: &[],
-        active_rules: &[],
-        known: &KnownDependencies::default(),
-        earlier_releases: None,
-        rows: None,
-    };
     for algorithm in [Algorithm::Gd, Algorithm::Auto, Algorithm::Uad] {
-        let spec = spec(algorithm, vec![submitted(0, &[0], 2, 2)]);
-        let design = super::super::plan(&spec, &input, &Control::default()).unwrap();
+        let design = plan_even(3, &spec(algorithm, vec![submitted(0, &[0], 2, 2)]));
         assert_eq!((design.decision, design.tables.len(), design.rules.len()), (Decision::Undecided, 0, 1));
     }
     let rows: Vec<Vec<u8>> = (0u8..40).map(|i| vec![i % 4, u8::from(i == 0), 0]).collect();
