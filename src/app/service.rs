@@ -343,7 +343,8 @@ impl AppService {
         Ok(is_admitted.then_some(people))
     }
 
-    /// The release that an equal job gives back. One of another dataset is given only to who may publish these people.
+    /// The release of an earlier job that equals this one: it is returned in place of a new one. A caller gets the release of another
+    /// dataset only if the caller may publish these people.
     pub(super) async fn reused_release(
         &self,
         JobContext { dataset, .. }: &JobContext,

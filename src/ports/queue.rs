@@ -160,7 +160,7 @@ pub struct JobRecord {
     pub cancel_requested: bool,
     /// The release it ended with.
     pub release: Option<Uuid>,
-    /// Whether that release was made by another job.
+    /// Whether an earlier, equal job made that release.
     pub reused: bool,
     /// The problem it ended with.
     pub problem: Option<Value>,

@@ -278,7 +278,7 @@ vocabulary! {
     /// Scope in which a sliced table keeps its guarantee.
     #[derive(Default)]
     SlicedDiversity: "diversity of a sliced table" {
-        /// Each bucket, among the rows that agree on all but the sensitive attribute.
+        /// Each bucket by itself: among its rows with equal values of all other attributes of the sensitive column.
         #[default]
         Bucket = "bucket",
         /// Each bucket, and all buckets weighted by the expected number of copies of the row.
@@ -431,7 +431,7 @@ vocabulary! {
         ProtectedPart = "protected_part",
         /// A rule follows from it.
         DerivedRule = "derived_rule",
-        /// It lies on a path that the strata cut.
+        /// It lies on a path that strata, or the place of an attribute, cut.
         Path = "path",
     }
 }

@@ -58,7 +58,7 @@ impl CiphertextContext {
 pub struct Ciphertext(Vec<u8>);
 
 impl Ciphertext {
-    /// A ciphertext read from a store; new ones come from [`DataKey::encrypt`].
+    /// Bytes that a store read back. Only [`DataKey::encrypt`] makes new ciphertexts.
     pub(crate) const fn from_stored(bytes: Vec<u8>) -> Self {
         Self(bytes)
     }

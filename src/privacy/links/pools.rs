@@ -9,7 +9,7 @@ use crate::microdata::AttrSet;
 ///
 /// Inside a stratum, the strata of `moved` that satisfy the demands by themselves are sets of their own. All other rows
 /// form one pool. While the pool breaks a demand, the smallest remaining set joins it; the whole stratum ends this.
-/// A stratum that breaks a demand itself stays whole; the second result has the positions of these, rising.
+/// A stratum as a whole may break a demand already. It is not split; the second result has the numbers of such sets, rising.
 ///
 /// # Errors
 /// [`Cancelled`] when the caller cancels.

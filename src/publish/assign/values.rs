@@ -18,7 +18,7 @@ pub struct SensitiveCodes<'a> {
     pub(super) reference: Option<Vec<u64>>,
 }
 
-/// The rows with which distances compare buckets.
+/// The rows whose distribution is the reference of distances: t-closeness and the like compare each bucket with it.
 #[derive(Clone, Copy, Debug)]
 pub enum ComparedRows<'r> {
     /// No guarantee compares.

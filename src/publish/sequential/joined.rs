@@ -61,11 +61,11 @@ pub(super) struct SpecializationStep<'a> {
     meeting: Vec<(usize, Vec<CompatibleLabels>)>,
 }
 
-/// Labels that are compatible with one.
+/// The labels of a column that are compatible with one label of another column.
 enum CompatibleLabels {
-    /// Whether each label is compatible.
+    /// For each label of the column, whether it is compatible: where many are.
     Each(Vec<bool>),
-    /// The compatible labels, rising.
+    /// The numbers of the compatible labels, rising: where few are.
     These(Vec<u32>),
 }
 

@@ -46,7 +46,7 @@ pub(in crate::verifier) struct ClosedStrata {
 struct BrokenBucket {
     label: u32,
     rows: u64,
-    /// Rows with its most frequent value.
+    /// How many of these rows have the most frequent protected value of the bucket.
     most: u64,
 }
 

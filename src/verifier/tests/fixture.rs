@@ -87,7 +87,7 @@ pub(in crate::verifier) fn rule(number: usize, known: &[u8], sensitive: u8, l: u
     }
 }
 
-/// The enforced rule of a submitted one.
+/// A submitted rule as a publication lists it, with the reason why it holds.
 pub(in crate::verifier) fn protection(rule: &SubmittedRule, enforced_by: EnforcedBy) -> EnforcedRule {
     EnforcedRule {
         pointer: Some(rule.pointer.clone()),
