@@ -184,9 +184,11 @@ class Run:
 def main() -> None:
     url, key_file, ca, folder = sys.argv[1:5]
     run = Run(url, Path(key_file).read_text().strip(), ca, Path(folder))
-    people = {"description": "people of the chaos", "reason": "made up", "person": [{"key_system": f"id-{RUN}", "columns": ["person"]}]}
+    key = {"key_system": f"id-{RUN}", "columns": ["person"]}
+    people = {"description": "people of the chaos", "person": [key]}
     caller = Caller(*run.access)
-    people["disjoint_from"] = [item["name"] for item in caller.document("GET", "/v1/populations")["items"]]
+    if others := [item["name"] for item in run.items(caller, "/v1/populations")]:
+        people |= {"disjoint_from": others, "reason": "made up"}
     caller.document("PUT", f"/v1/populations/{POPULATION}", people)
     threads = [threading.Thread(target=run.client) for _ in range(CLIENTS)] + [threading.Thread(target=run.watcher)]
     for thread in threads:

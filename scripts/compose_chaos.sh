@@ -74,12 +74,15 @@ former=("${compose[@]}" --file docker-compose.yml --file former.yml)
 idle=("${compose[@]}" --file docker-compose.yml --file idle.yml)
 
 lone=()
+clients=
 end_of_chaos() {
     local code=$?
-    ((code == 0)) || for name in ${lone[@]+"${lone[@]}"}; do docker logs --tail 20 "$name" >&2 || true; done
+    # the end is gone through, whatever fails
+    set +e
+    ((code == 0)) || for name in ${lone[@]+"${lone[@]}"}; do docker logs --tail 20 "$name" >&2; done
     touch "$work/stop"
-    [[ -z ${clients:-} ]] || kill "$clients" 2>/dev/null || true
-    ((${#lone[@]} == 0)) || docker rm --force "${lone[@]}" >/dev/null 2>&1 || true
+    [[ -z $clients ]] || kill "$clients" 2>/dev/null
+    ((${#lone[@]} == 0)) || docker rm --force "${lone[@]}" >/dev/null 2>&1
     (exit "$code")
     end
 }
@@ -113,8 +116,7 @@ key_of() { # TENANT: a key of a tenant of its own, which may do everything
     "${compose[@]}" run --rm migrate keys create --tenant "$1" --name chaos --preset admin 2>/dev/null | grep -o 'gk_[0-9a-f_]*'
 }
 
-# clients KEY: they publish until ended; ended: they have, and nothing is lost
-clients=
+# clients publish until they are ended, and then nothing is lost
 start_clients() {
     rm -f "$work/stop"
     python3 "$repository/scripts/chaos_clients.py" "$api" "$work/token" "$secrets/tls.crt" "$work" &
@@ -173,8 +175,9 @@ uploaded() { # POPULATION PREFIX ROWS: the id of the dataset
 }
 population() { # NAME
     call GET '/v1/populations?limit=100' |
-        jq --arg name "$1" '{description: $name, reason: "made up", person: [{key_system: $name, columns: ["person"]}],
-            disjoint_from: [.items[].name | select(. != $name)]}' | call PUT "/v1/populations/$1" --json @- >/dev/null
+        jq --arg name "$1" '[.items[].name] as $others | {description: $name, person: [{key_system: $name, columns: ["person"]}]}
+            + if $others == [] then {} else {disjoint_from: $others, reason: "made up"} end' |
+        call PUT "/v1/populations/$1" --json @- >/dev/null
 }
 
 started() { # COMPOSE...
@@ -216,6 +219,7 @@ kills() {
     local round container
     for round in {1..10}; do
         sleep 5
+        kill -0 "$clients"
         container=$(containers serve | sed -n "$((round % 2 + 1))p")
         step "kill a server: $round of 10"
         # as a crash: what the engine itself kills is not started again
