@@ -53,7 +53,7 @@ class Caller:
         try:
             self.connection.request(method, self.place.path + path, body or None, self.headers | (headers or {}))
             answer = self.connection.getresponse()
-            return answer.status, answer.read(), dict(answer.getheaders())
+            return answer.status, answer.read(), {name.lower(): value for name, value in answer.getheaders()}
         except BaseException:
             self.connection.close()
             self.connection = None
@@ -71,12 +71,12 @@ class Caller:
                     return content
                 why = f"{status} {content[:300].decode(errors='replace')}"
                 # a request whose key another one holds is asked for later, too
-                if status not in (429, 503) and not (status == 409 and "Retry-After" in said):
+                if status not in (429, 503) and not (status == 409 and "retry-after" in said):
                     raise RuntimeError(f"{method} {path}: {why}")
-                if "Retry-After" not in said:
+                if "retry-after" not in said:
                     raise RuntimeError(f"{method} {path}: {status} without Retry-After")
                 self.refusals[str(status)] += 1
-                pause = min(float(said["Retry-After"]), 2)
+                pause = min(float(said["retry-after"]), 2)
             except (OSError, http.client.HTTPException) as error:
                 why = repr(error)
                 self.refusals[type(error).__name__] += 1

@@ -62,16 +62,11 @@ openssl rand -hex 24 >"$secrets/db_password"
 chmod 0400 "$secrets/db_password"
 chown 10001:10001 "$secrets/db_password"
 current=("${compose[@]}")
-# of_image TAG WORKERS: a file that changes the image, and the jobs that each server runs by itself
-of_image() {
-    printf 'services:\n'
-    printf '  %s: {image: "%s"}\n' migrate "$1" worker "$1"
-    printf '  serve: {image: "%s", environment: {GUARDIAN_WORKERS: "%s"}}\n' "$1" "$2"
-}
-of_image guardian:former 1 >former.yml
-of_image guardian:0.1.0 0 >idle.yml
+small_disk=/var/lib/guardian:size=256k,uid=10001,gid=10001,mode=0700
+printf 'services:\n  %s\n' 'serve: &former {image: "guardian:former"}' 'worker: *former' 'migrate: *former' >former.yml
+printf 'services:\n  %s\n' "serve: {tmpfs: [\"$small_disk\"]}" >cramped.yml
 former=("${compose[@]}" --file docker-compose.yml --file former.yml)
-idle=("${compose[@]}" --file docker-compose.yml --file idle.yml)
+cramped=("${compose[@]}" --file docker-compose.yml --file cramped.yml)
 
 lone=()
 clients=
@@ -148,7 +143,7 @@ address() { docker inspect --format '{{range .NetworkSettings.Networks}}{{.IPAdd
 lost_leases() { # NAME: it has no such line as long as it lost none
     command curl --silent --fail --noproxy '*' "http://$(address "$1"):9464/metrics" | awk '/^guardian_leases_lost_total/ {lost += $2} END {print lost + 0}'
 }
-small_disk=(--tmpfs /var/lib/guardian:size=256k,uid=10001,gid=10001,mode=0700)
+roomy_disk=/var/lib/guardian:uid=10001,gid=10001,mode=0700
 
 # people ROWS PREFIX: a table of so many persons
 people() {
@@ -189,6 +184,14 @@ started() { # COMPOSE...
     sed 's/^/Authorization: Bearer /' "$work/token" >"$work/key"
 }
 
+# all_of_now_are_healthy SERVICE: those of the former version say that they are not ready after a migration that is not for them, and
+# serve what reaches them
+all_of_now_are_healthy() {
+    local container
+    for container in $(containers "$1"); do
+        [[ $(docker inspect --format '{{.Config.Image}} {{.State.Health.Status}}' "$container") =~ former|\ healthy ]] || return 1
+    done
+}
 upgrade() {
     step "start the former version"
     started "${former[@]}"
@@ -206,9 +209,11 @@ upgrade() {
             docker stop --time 60 "$container" >/dev/null
             docker rm "$container" >/dev/null
             "${current[@]}" up --no-build --detach --no-deps --no-recreate "$service" >/dev/null 2>&1
-            until_true 120 healthy "$service"
+            until_true 120 all_of_now_are_healthy "$service"
         done
     done
+    until_true 60 healthy serve
+    until_true 60 healthy worker
     sleep 5
     end_clients
     [[ -z $(docker ps --quiet --filter ancestor=guardian:former) ]]
@@ -293,64 +298,59 @@ upload() {
     ((peak < 512))
 }
 
-disk() {
-    step "a worker whose disk is full"
-    "${idle[@]}" up --no-build --detach --no-deps serve >/dev/null 2>&1
+# renewed COMPOSE... SERVICE: made anew with empty disks; the servers answer again
+renewed() {
+    "${@:1:$#-1}" up --no-build --detach --no-deps --force-recreate --renew-anon-volumes "${!#}" >/dev/null 2>&1
     until_true 120 healthy serve
     until_true 60 ask --fail "$api/readyz"
-    "${compose[@]}" stop worker >/dev/null 2>&1
-    local of small before
+}
+count() { call GET "/v1/$1?limit=100" | jq '.items | length'; }
+
+disk() {
+    local of small before datasets status
+    step "workers whose disks are full"
     population cramped
-    of=$(uploaded cramped c 500000)
-    before=$(call GET '/v1/releases?limit=100' | jq '.items | length')
-    lone_container cramped worker "${small_disk[@]}"
+    of=$(uploaded cramped c 200000)
+    before=$(count releases) datasets=$(count datasets)
+    renewed "${cramped[@]}" serve
+    "${compose[@]}" stop worker >/dev/null 2>&1
+    lone_container cramped worker --tmpfs "$small_disk"
     of=$(submitted "$of")
     is_back() { (($(job "$of" .attempt) > 1)) && [[ $(job "$of" .status) =~ queued|running ]]; }
     until_true 240 is_back
-    [[ $(call GET '/v1/releases?limit=100' | jq '.items | length') == "$before" ]]
-    docker logs guardian-chaos-cramped 2>&1 | grep -q storage-full
-    step "another worker has room"
-    lone_container roomy worker --tmpfs /var/lib/guardian:uid=10001,gid=10001,mode=0700
-    ended "$of" 240 succeeded
-    end_lone roomy
-    # what needs no room is done as before
+    [[ $(count releases) == "$before" ]]
+    # what needs no room is done meanwhile
     population snug
     small=$(submitted "$(uploaded snug s 1000)")
-    ended "$small" 60 succeeded
-    end_lone cramped
-    [[ $(call GET '/v1/releases?limit=100' | jq '.items | length') == $((before + 2)) ]]
-
+    ended "$small" 120 succeeded
     step "a server whose disk is full"
-    lone_container server serve "${small_disk[@]}" --env GUARDIAN_WORKERS=0
-    local direct status
-    direct=http://$(address server):8080
-    until_true 60 command curl --silent --fail --noproxy '*' "$direct/readyz"
-    before=$(call GET '/v1/datasets?limit=100' | jq '.items | length')
-    send() {
-        people "$1" "$2" | command curl --silent --noproxy '*' --output "$work/answer" --write-out '%{http_code}' --header "@$work/key" \
-            --header 'Content-Type: text/csv' --data-binary @- "$direct/v1/datasets?population=cramped"
-    }
-    status=$(send 500000 d)
-    [[ $status == 507 && $(jq --raw-output .type "$work/answer") == */storage-full ]] || { echo "$status" >&2; cat "$work/answer" >&2; return 1; }
-    [[ $(call GET '/v1/datasets?limit=100' | jq '.items | length') == "$before" ]]
-    [[ $(send 1000 e) == 201 ]]
-    command curl --silent --fail --noproxy '*' --output /dev/null "$direct/readyz"
-    end_lone server
-    "${current[@]}" up --no-build --detach --no-deps serve worker >/dev/null 2>&1
-    until_true 120 healthy serve
+    status=$(people 200000 d | ask --output "$work/answer" --write-out '%{http_code}' --header "@$work/key" --request POST \
+        --header 'Content-Type: text/csv' --data-binary @- "$api/v1/datasets?population=cramped")
+    [[ $status == 507 && $(jq --raw-output .type "$work/answer") == */storage-full ]] ||
+        { echo "$status" >&2; cat "$work/answer" >&2; return 1; }
+    [[ $(count datasets) == $((datasets + 1)) ]]
+    step "a worker has room"
+    lone_container roomy worker --tmpfs "$roomy_disk"
+    ended "$of" 600 succeeded
+    docker logs guardian-chaos-roomy 2>&1 | grep -q "$of"
+    [[ $(count releases) == $((before + 2)) ]]
+    end_lone cramped
+    end_lone roomy
+    "${current[@]}" up --no-build --detach --no-deps worker >/dev/null 2>&1
+    renewed "${current[@]}" serve
 }
 
+has_begun() { # NAME: whether it has begun a job
+    docker logs "guardian-chaos-$1" 2>&1 | grep -q 'job started'
+}
 clocks() {
     step "workers whose clocks are off by minutes"
-    "${idle[@]}" up --no-build --detach --no-deps serve >/dev/null 2>&1
-    until_true 120 healthy serve
-    until_true 60 ask --fail "$api/readyz"
     local name of off
     for off in behind:-7m ahead:+7m; do
-        lone_container "${off%:*}" worker --tmpfs /var/lib/guardian:uid=10001,gid=10001,mode=0700 \
-            --volume "$faketime:/faketime.so:ro" --env LD_PRELOAD=/faketime.so --env "FAKETIME=${off#*:}" \
-            --env FAKETIME_DONT_FAKE_MONOTONIC=1 --env DONT_FAKE_MONOTONIC=1
-        off=$(($(docker exec "guardian-chaos-${off%:*}" date +%s) - $(date +%s)))
+        name=${off%:*}
+        lone_container "$name" worker --tmpfs "$roomy_disk" --volume "$faketime:/faketime.so:ro" --env LD_PRELOAD=/faketime.so \
+            --env "FAKETIME=${off#*:}" --env FAKETIME_DONT_FAKE_MONOTONIC=1 --env DONT_FAKE_MONOTONIC=1 --env GUARDIAN_WORKERS=4
+        off=$(($(docker exec "guardian-chaos-$name" date +%s) - $(date +%s)))
         ((off < -400 || off > 400)) || { echo "the clock is off by $off s" >&2; return 1; }
     done
     start_clients
@@ -359,19 +359,23 @@ clocks() {
     # nobody took another's job
     summary '.most_attempts == 1'
     for name in behind ahead; do
+        has_begun "$name"
         [[ $(lost_leases "$name") == 0 ]]
     done
-    for name in $(containers worker); do
-        docker stop --time 60 "$name" >/dev/null
-    done
-    step "a deadline on a worker whose clock is ahead"
+    step "deadlines on a worker whose clock is ahead"
     end_lone behind
+    "${compose[@]}" stop worker >/dev/null 2>&1
+    docker restart --time 60 guardian-chaos-ahead >/dev/null
     population punctual
-    of=$(submitted "$(uploaded punctual p 1000)" '{"deadline": "PT2M"}')
-    ended "$of" 100 succeeded
+    local jobs=() number
+    for number in {1..6}; do
+        jobs+=("$(submitted "$(uploaded punctual "p$number-" 500)" '{"deadline": "PT3M"}')")
+    done
+    for of in "${jobs[@]}"; do
+        ended "$of" 170 succeeded
+    done
     end_lone ahead
-    "${current[@]}" up --no-build --detach --no-deps serve worker >/dev/null 2>&1
-    until_true 120 healthy serve
+    "${current[@]}" up --no-build --detach --no-deps worker >/dev/null 2>&1
 }
 
 [[ " ${phases[*]} " == *" upgrade "* ]] || started "${current[@]}"

@@ -161,7 +161,6 @@ async fn heads_that_are_not_read_get_problems() {
         (get("no header\r\n"), 400, "malformed-request"),
         (get("Content-Length: many\r\n"), 400, "malformed-request"),
         (get(&"X: x\r\n".repeat(101)), 431, "headers-too-large"),
-        (get(&format!("X: {}\r\n", "x".repeat(500_000))), 431, "headers-too-large"),
         (format!("GET /{} HTTP/1.1\r\n\r\n", "x".repeat(70_000)), 414, "uri-too-long"),
     ] {
         for before in [0, 2] {

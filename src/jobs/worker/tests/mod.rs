@@ -444,7 +444,7 @@ async fn a_twin_follows_when_the_first_ends_without_a_release() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_job_outlives_a_store_that_cannot_answer_or_a_full_disk_for_a_while() {
+async fn a_job_outlives_a_store_without_an_answer_or_room() {
     for kind in [Kind::Unavailable, Kind::StorageFull] {
         let bench = Bench::new().await;
         let tries = AtomicU32::new(0);
