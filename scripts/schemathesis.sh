@@ -54,7 +54,7 @@ declare -A tokens
 for preset in "${presets[@]}" admin; do
     tokens[$preset]=$("$guardian" keys create --data "$home/data" --name "$preset" --preset "$preset" | grep -o 'gk_[0-9a-f_]*')
 done
-"$guardian" serve --auth keys --data "$home/data" --listen 127.0.0.1:0 >"$home/serve.out" 2>"$home/serve.log" &
+"$guardian" serve --auth keys --log-format json --data "$home/data" --listen 127.0.0.1:0 >"$home/serve.out" 2>"$home/serve.log" &
 server=$!
 until grep -q 'http://' "$home/serve.out"; do
     kill -0 "$server" || exit 1
@@ -112,7 +112,7 @@ for preset in "${presets[@]}"; do
 done
 kill -0 "$server" || { echo "the service ended" >&2; exit 1; }
 answered=$(grep -c 'request answered' "$home/serve.log" || true)
-failures=$(grep 'request answered' "$home/serve.log" | grep -cE 'status[="]+:?500' || true)
+failures=$(grep 'request answered' "$home/serve.log" | grep -c '"status":500' || true)
 echo "schemathesis: $answered requests, $failures answered with 500"
 if ((failures)); then
     exit 1
