@@ -7,6 +7,7 @@
 #
 #   scripts/compose_chaos.sh [PHASE...]                      upgrade kills session upload disk clocks, unless named
 #   GUARDIAN=path/to/guardian scripts/compose_chaos.sh       an image of this binary in place of guardian:0.1.0
+#   MEGABYTES=100 scripts/compose_chaos.sh upload            less than a gigabyte
 #   FORMER=path/to/guardian scripts/compose_chaos.sh         the former version; otherwise that before the last migration is built
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -281,8 +282,9 @@ peaks() {
     done
 }
 upload() {
-    step "a gigabyte through the gateway, made as it is sent"
-    local answer rows=17000000
+    local answer megabytes=${MEGABYTES:-1000} rows
+    step "$megabytes MB through the gateway, made as they are sent"
+    rows=$((megabytes * 15500))
     key_of bulk | sed 's/^/Authorization: Bearer /' >"$work/bulk.key"
     answer=$(awk -v rows="$rows" 'BEGIN { print "age,city,ward,diagnosis,code,stay,note"
         for (row = 0; row < rows; row++) printf "%d,city-%03d,ward-%02d,diagnosis-%02d,%06d,%d,note of no length worth\n",
@@ -291,7 +293,7 @@ upload() {
         ask --fail-with-body --header "@$work/bulk.key" --header 'Content-Type: text/csv' --upload-file - --request POST "$api/v1/datasets")
     [[ $(jq .rows <<<"$answer") == "$rows" ]] || { echo "$answer" >&2; return 1; }
     until_true 10 test -s "$work/sent"
-    (($(cat "$work/sent") >= 1000000000)) || { echo "only $(cat "$work/sent") bytes" >&2; return 1; }
+    (($(cat "$work/sent") >= megabytes * 1000000)) || { echo "only $(cat "$work/sent") bytes" >&2; return 1; }
     local peak
     peak=$(peaks | sort -n | tail -1)
     step "$(cat "$work/sent") bytes; most memory of a server: $peak MB"
