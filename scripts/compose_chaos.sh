@@ -148,7 +148,7 @@ roomy_disk=/var/lib/guardian:uid=10001,gid=10001,mode=0700
 
 # people ROWS PREFIX: a table of so many persons; with another prefix it says other things
 people() {
-    awk -v rows="$1" -v prefix="$2" -v seed="$(cksum <<<"$2" | cut -d' ' -f1)" 'BEGIN { srand(seed); print "person,age,area,illness"
+    awk -v rows="$1" -v prefix="$2" -v seed="$(($(cksum <<<"$2" | cut -d' ' -f1) % 65521))" 'BEGIN { srand(seed); print "person,age,area,illness"
         for (row = 0; row < rows; row++) printf "%s%d,%d,a%d,i%d\n", prefix, row, 17 + rand() * 74, rand() * 100, rand() * 30 }'
 }
 # submitted DATASET [MEMBERS]: the id of its job
