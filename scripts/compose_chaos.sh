@@ -312,7 +312,7 @@ disk() {
     local of small before datasets status
     step "workers whose disks are full"
     population cramped
-    of=$(uploaded cramped c 200000)
+    of=$(uploaded cramped c 150000)
     before=$(count releases) datasets=$(count datasets)
     renewed "${cramped[@]}" serve
     "${compose[@]}" stop worker >/dev/null 2>&1
@@ -331,15 +331,13 @@ disk() {
     [[ $status == 507 && $(jq --raw-output .type "$work/answer") == */storage-full ]] ||
         { echo "$status" >&2; cat "$work/answer" >&2; return 1; }
     [[ $(count datasets) == $((datasets + 1)) ]]
-    step "a worker has room"
-    lone_container roomy worker --tmpfs "$roomy_disk"
-    ended "$of" 600 succeeded
-    docker logs guardian-chaos-roomy 2>&1 | grep "$of" >/dev/null
-    [[ $(count releases) == $((before + 2)) ]]
+    step "there is room again"
+    docker stop --time 60 guardian-chaos-cramped >/dev/null
     end_lone cramped
-    end_lone roomy
-    "${current[@]}" up --no-build --detach --no-deps worker >/dev/null 2>&1
     renewed "${current[@]}" serve
+    ended "$of" 240 succeeded
+    [[ $(count releases) == $((before + 2)) ]]
+    "${current[@]}" up --no-build --detach --no-deps worker >/dev/null 2>&1
 }
 
 has_begun() { # NAME: whether it has begun a job
