@@ -5,7 +5,7 @@
 #   scripts/schemathesis.sh [PRESET...]    all presets unless named
 #
 # SEED repeats a run, EXAMPLES bounds the cases of each operation (30), SCHEMATHESIS names a command to use instead of installing
-# one. Everything is loopback and temporary.
+# one, GUARDIAN a binary that is built already. Everything is loopback and temporary. Says how many requests were answered.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -24,8 +24,8 @@ if [[ -z ${SCHEMATHESIS:-} ]]; then
         "$venv/bin/pip" install --quiet --disable-pip-version-check "schemathesis==$VERSION"
     fi
 fi
-cargo build --quiet --locked --bin guardian </dev/null
-guardian=${CARGO_TARGET_DIR:-target}/debug/guardian
+[[ -n ${GUARDIAN:-} ]] || cargo build --quiet --locked --bin guardian </dev/null
+guardian=$(realpath "${GUARDIAN:-${CARGO_TARGET_DIR:-target}/debug/guardian}")
 
 home=$(mktemp -d)
 server=
@@ -54,7 +54,7 @@ declare -A tokens
 for preset in "${presets[@]}" admin; do
     tokens[$preset]=$("$guardian" keys create --data "$home/data" --name "$preset" --preset "$preset" | grep -o 'gk_[0-9a-f_]*')
 done
-"$guardian" serve --auth keys --data "$home/data" --listen 127.0.0.1:0 >"$home/serve.out" 2>"$home/serve.log" &
+"$guardian" serve --auth keys --log-format json --data "$home/data" --listen 127.0.0.1:0 >"$home/serve.out" 2>"$home/serve.log" &
 server=$!
 until grep -q 'http://' "$home/serve.out"; do
     kill -0 "$server" || exit 1
@@ -111,6 +111,12 @@ for preset in "${presets[@]}"; do
     run "$preset" "$home/none.toml" "$CHECKS" --exclude-path "$EVENTS" --phases examples,coverage,fuzzing,stateful
 done
 kill -0 "$server" || { echo "the service ended" >&2; exit 1; }
+answered=$(grep -c 'request answered' "$home/serve.log" || true)
+failures=$(grep 'request answered' "$home/serve.log" | grep -c '"status":500' || true)
+echo "schemathesis: $answered requests, $failures answered with 500"
+if ((failures)); then
+    exit 1
+fi
 if grep -qE 'panicked' "$home/serve.log"; then
     echo "a handler panicked" >&2
     exit 1

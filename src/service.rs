@@ -1,6 +1,8 @@
 //! Assembles store, keys, workers and routes into a service, or into workers on a shared store.
 
+mod activity;
 pub mod admin;
+mod client_stream;
 mod error;
 pub mod keys;
 pub mod ledger;
@@ -176,12 +178,14 @@ fn of_columns(jobs: &JobLimits) -> IngestLimits {
 
 /// Limits of connections.
 fn connections(config: &Config) -> listen::ConnectionLimits {
-    let RequestLimits { max_connections, max_connections_per_address, unread_seconds, .. } = config.request_limits;
+    let RequestLimits { max_connections, max_connections_per_address, .. } = config.request_limits;
+    let RequestLimits { unread_seconds, min_bytes_per_second, .. } = config.request_limits;
     let share = if config.trust_forwarded { max_connections } else { max_connections.div_ceil(2) };
     listen::ConnectionLimits {
         connections: max_connections,
         per_address: max_connections_per_address.unwrap_or(share),
         unread: Duration::from_secs(unread_seconds),
+        min_bytes: unread_seconds.saturating_mul(min_bytes_per_second),
     }
 }
 
@@ -199,6 +203,7 @@ fn bounds(config: &Config) -> api::ConcurrencyLimits {
         downloads: of_tenants(config, api::ConcurrencyLimit::new("downloads", limits.max_downloads)),
         max_document_bytes: usize::try_from(limits.max_document_bytes).unwrap_or(usize::MAX),
         idle: Duration::from_secs(limits.upload_idle_seconds),
+        min_bytes: limits.upload_idle_seconds.saturating_mul(limits.min_bytes_per_second),
         upload: Duration::from_secs(limits.max_upload_seconds),
     }
 }

@@ -24,6 +24,7 @@ pub use http::credentials::AuthMethods;
 pub use http::gateway::{Gateway, Prefix};
 pub use http::limits::{ConcurrencyLimit, ConcurrencyLimits, hold_until_sent};
 pub use http::renderings::RenderingCache;
+pub use http::request_head::refuse_unread;
 pub use openapi::document as openapi_document;
 
 /// The router of the service with all its layers.
@@ -44,8 +45,8 @@ pub fn router(app: App) -> Router {
             Problem::new(Kind::MethodNotAllowed, "the path does not support this method")
         })
         .layer(middleware::from_fn_with_state(guarded, origin::check_origin))
-        .layer(middleware::from_fn(request_head::check_size))
         .layer(middleware::from_fn(gateway::strip_path_prefix))
+        .layer(middleware::from_fn(request_head::check_size))
         .layer(CatchPanicLayer::custom(error::panic_response))
         .layer(middleware::from_fn_with_state(requests, limits::limit_concurrency))
         .layer(middleware::from_fn(headers::security_headers))

@@ -30,7 +30,10 @@ pub struct RequestLimits {
     /// Maximum size of a JSON document, such as a job
     #[arg(long, env = "GUARDIAN_MAX_DOCUMENT_BYTES", value_name = "BYTES", default_value_t = Self::DEFAULT.max_document_bytes, value_parser = bytes)]
     pub max_document_bytes: u64,
-    /// Seconds within which the next 16 KiB of a body or its end must arrive; otherwise the answer is 408
+    /// Bytes per second that a client must at least send of a body, or take of an answer, while the service waits for it
+    #[arg(long, env = "GUARDIAN_MIN_BYTES_PER_SECOND", value_name = "BYTES", default_value_t = Self::DEFAULT.min_bytes_per_second, value_parser = clap::value_parser!(u64).range(1..=1 << 30))]
+    pub min_bytes_per_second: u64,
+    /// Seconds of waiting over which the speed of a body is judged; a slower one is answered 408
     #[arg(long, env = "GUARDIAN_UPLOAD_IDLE_SECONDS", value_name = "SECONDS", default_value_t = Self::DEFAULT.upload_idle_seconds, value_parser = clap::value_parser!(u64).range(1..=86_400))]
     pub upload_idle_seconds: u64,
     /// Seconds within which a whole upload must arrive; otherwise the answer is 408
@@ -56,7 +59,7 @@ pub struct RequestLimits {
     /// --trust-forwarded, as a gateway has one address
     #[arg(long, env = "GUARDIAN_MAX_CONNECTIONS_PER_ADDRESS", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub max_connections_per_address: Option<u32>,
-    /// Seconds within which a client must take the next bytes of an answer; otherwise its connection is closed
+    /// Seconds of waiting over which the speed of a client that takes an answer is judged; the connection of a slower one is closed
     #[arg(long, env = "GUARDIAN_UNREAD_SECONDS", value_name = "SECONDS", default_value_t = Self::DEFAULT.unread_seconds, value_parser = clap::value_parser!(u64).range(1..=86_400))]
     pub unread_seconds: u64,
 }
@@ -71,6 +74,7 @@ impl RequestLimits {
         max_decompressed_bytes: 64 << 30,
         max_decompression_ratio: 200,
         max_document_bytes: 16 << 20,
+        min_bytes_per_second: 1024,
         upload_idle_seconds: 60,
         max_upload_seconds: 6 * 60 * 60,
         max_requests: 1024,

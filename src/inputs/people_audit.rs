@@ -71,7 +71,11 @@ impl From<Cancelled> for PeopleAuditError {
 
 impl From<io::Error> for PeopleAuditError {
     fn from(error: io::Error) -> Self {
-        Self::Input(StoreError::Unavailable(Box::new(error)).into())
+        let error = match error.kind() {
+            io::ErrorKind::StorageFull => StoreError::Full,
+            _ => StoreError::Unavailable(Box::new(error)),
+        };
+        Self::Input(error.into())
     }
 }
 

@@ -1,6 +1,6 @@
 //! Accepts connections so that no client can keep others out.
 //!
-//! A silent client loses its connection when another one needs the place, and one that does not read its answer loses it after a
+//! A silent client loses its connection when another one needs the place, and one that hardly reads its answer loses it after a
 //! while. An address has at most its share of the places.
 
 use std::collections::hash_map::Entry;
@@ -21,10 +21,11 @@ use hyper_util::server::graceful::GracefulShutdown;
 use hyper_util::service::TowerToHyperService;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
-use tokio_io_timeout::TimeoutStream;
 use tokio_util::sync::CancellationToken;
 use tower::ServiceExt;
 
+use super::activity::ConnectionActivity;
+use super::client_stream::{ClientStream, RefusedRequests};
 use crate::api;
 
 /// The longest time for the head of a request on a free connection.
@@ -43,8 +44,10 @@ pub(super) struct ConnectionLimits {
     pub(super) connections: u32,
     /// Connections of one address at a time.
     pub(super) per_address: u32,
-    /// The longest time in which a client takes no byte of an answer.
+    /// The longest wait for a client to take the next `min_bytes` of an answer.
     pub(super) unread: Duration,
+    /// The bytes of an answer that a client must take within `unread`.
+    pub(super) min_bytes: u64,
 }
 
 /// Serves connections until `stopping`, then finishes the open ones.
@@ -66,9 +69,9 @@ pub(super) async fn serve(
         let Some(place) = place else { continue };
         // answers are short and must not wait
         let _ = stream.set_nodelay(true);
-        let mut stream = TimeoutStream::new(stream);
-        stream.set_write_timeout(Some(limits.unread));
         let (activity, evicted) = (place.activity(), place.evicted());
+        let refused = RefusedRequests { router: router.clone(), from };
+        let stream = ClientStream::new(stream, limits, activity.clone(), refused);
         let service = router.clone().map_request(move |mut request: Request<_>| {
             request.extensions_mut().insert(ConnectInfo(from));
             request
@@ -78,7 +81,7 @@ pub(super) async fn serve(
             let answered = service.clone().oneshot(request);
             async move { answered.await.map(|response| api::hold_until_sent(response, busy)) }
         });
-        let connection = builder.serve_connection(TokioIo::new(Box::pin(stream)), TowerToHyperService::new(service));
+        let connection = builder.serve_connection(TokioIo::new(stream), TowerToHyperService::new(service));
         let connection = open_connections.watch(connection.into_owned());
         tokio::spawn(async move {
             let connection = pin!(connection);
@@ -229,50 +232,5 @@ impl ConnectionPlace {
 impl Drop for ConnectionPlace {
     fn drop(&mut self) {
         self.share.places.lock().by_number.remove(&self.number);
-    }
-}
-
-/// Whether a connection has a request, or since when it rests.
-#[derive(Clone)]
-struct ConnectionActivity {
-    started: Instant,
-    /// The end of the last answer, in milliseconds since the start; [`Self::BUSY`] while there is a request.
-    since: Arc<AtomicU64>,
-}
-
-impl ConnectionActivity {
-    const BUSY: u64 = u64::MAX;
-
-    fn new(started: Instant) -> Self {
-        let activity = Self { started, since: Arc::default() };
-        activity.end();
-        activity
-    }
-
-    fn now(&self) -> u64 {
-        u64::try_from(self.started.elapsed().as_millis()).unwrap_or(Self::BUSY - 1)
-    }
-
-    fn begin(&self) -> BusyConnection {
-        self.since.store(Self::BUSY, Ordering::Relaxed);
-        BusyConnection(self.clone())
-    }
-
-    fn end(&self) {
-        self.since.store(self.now(), Ordering::Relaxed);
-    }
-
-    /// How long it has rested; nothing while it has a request.
-    fn rest(&self) -> Duration {
-        Duration::from_millis(self.now().saturating_sub(self.since.load(Ordering::Relaxed)))
-    }
-}
-
-/// A connection with a request, until its answer was given to the connection.
-struct BusyConnection(ConnectionActivity);
-
-impl Drop for BusyConnection {
-    fn drop(&mut self) {
-        self.0.end();
     }
 }

@@ -15,6 +15,7 @@ use sha2::{Digest, Sha256};
 use tokio::sync::mpsc;
 use tokio::time::{Instant, timeout_at};
 
+use super::limits::ConcurrencyLimits;
 use crate::microdata::formats::{Encoding, LimitExceededError};
 use crate::problem::{Kind, Problem};
 
@@ -87,23 +88,23 @@ pub(in crate::api) enum BodyEnd {
     Late(Problem),
 }
 
-/// The minimum number of bytes of a body per idle interval.
-const MIN_BYTES_PER_INTERVAL: usize = 16 << 10;
-
 /// Deadlines of a body. Only waiting for the client counts, not waiting for the store.
 pub(in crate::api) struct ReadDeadline {
     idle: Duration,
+    /// The bytes that must arrive within `idle`.
+    min_bytes: u64,
     /// Time for the whole body.
     within: Duration,
     until: Instant,
     waited: Duration,
-    portion: usize,
+    portion: u64,
 }
 
 impl ReadDeadline {
-    /// Requires 16 KiB in every `idle`, and the whole body within `within`.
-    pub(in crate::api) fn new(idle: Duration, within: Duration) -> Self {
-        Self { idle, within, until: Instant::now() + within, waited: Duration::ZERO, portion: 0 }
+    /// Requires the least speed of the limits, and the whole body within their time.
+    pub(in crate::api) fn new(limits: &ConcurrencyLimits) -> Self {
+        let &ConcurrencyLimits { idle, min_bytes, upload: within, .. } = limits;
+        Self { idle, min_bytes, within, until: Instant::now() + within, waited: Duration::ZERO, portion: 0 }
     }
 
     /// The next piece of the body.
@@ -117,8 +118,8 @@ impl ReadDeadline {
         let begun = Instant::now();
         let piece = self.wait(body.next()).await?;
         self.waited += begun.elapsed();
-        self.portion += piece.as_ref().and_then(|piece| piece.as_ref().ok()).map_or(0, Bytes::len);
-        if self.portion >= MIN_BYTES_PER_INTERVAL {
+        self.portion += piece.as_ref().and_then(|piece| piece.as_ref().ok()).map_or(0, Bytes::len) as u64;
+        if self.portion >= self.min_bytes {
             (self.waited, self.portion) = (Duration::ZERO, 0);
         }
         Ok(piece)
@@ -134,7 +135,7 @@ impl ReadDeadline {
             Ok(output) => Ok(output),
             Err(_) if idle < self.until => {
                 let seconds = self.idle.as_secs();
-                let detail = format!("less than 16 KiB of the body arrived within {seconds} seconds");
+                let detail = format!("less than {} bytes of the body arrived within {seconds} seconds", self.min_bytes);
                 Err(Problem::new(Kind::RequestTimeout, detail).with("limit", seconds))
             }
             Err(_) => {

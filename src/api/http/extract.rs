@@ -176,7 +176,7 @@ impl FromRequest<App> for DocumentOrCsv {
 async fn document_bytes(body: Body, bounds: &ConcurrencyLimits) -> Result<Vec<u8>, Problem> {
     let mut bytes = Vec::new();
     let mut body = body.into_data_stream();
-    let (mut pace, limit) = (ReadDeadline::new(bounds.idle, bounds.upload), bounds.max_document_bytes);
+    let (mut pace, limit) = (ReadDeadline::new(bounds), bounds.max_document_bytes);
     while let Some(piece) = pace.next(&mut body).await? {
         let piece = piece.map_err(|_| Problem::new(Kind::MalformedRequest, "the body ended before it was complete"))?;
         let found = bytes.len() + piece.len();

@@ -141,8 +141,10 @@ pub struct ConcurrencyLimits {
     pub downloads: ConcurrencyLimit,
     /// The most bytes of a JSON document.
     pub max_document_bytes: usize,
-    /// The longest time for the next 16 KiB of a body.
+    /// The longest wait for the next `min_bytes` of a body.
     pub idle: Duration,
+    /// The bytes of a body that must arrive within `idle`.
+    pub min_bytes: u64,
     /// The longest time for a whole body.
     pub upload: Duration,
 }

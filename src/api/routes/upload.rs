@@ -128,7 +128,7 @@ pub(in crate::api) async fn create(
             return Err(problem);
         }
     };
-    let mut pace = ReadDeadline::new(app.bounds.idle, app.bounds.upload);
+    let mut pace = ReadDeadline::new(&app.bounds);
     let dataset = match packed {
         None => {
             // the reader counts the bytes of the upload

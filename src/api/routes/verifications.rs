@@ -74,7 +74,7 @@ pub(in crate::api) async fn create(
     let mut form = VerificationFormReader {
         form: Form::read(request, FORM_MISMATCH_DETAIL).await?,
         limits: FormLimits {
-            pace: ReadDeadline::new(app.bounds.idle, app.bounds.upload),
+            pace: ReadDeadline::new(&app.bounds),
             left: app.max_upload_bytes,
             memory: FileMemory::new(app.service.budget.clone()),
         },

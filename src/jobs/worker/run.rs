@@ -20,7 +20,8 @@ use crate::vault::{Purpose, Secret};
 /// How often an end is tried to be recorded, a tick apart, before it is left to the reaper.
 const MAX_OUTCOME_WRITES: u32 = 5;
 
-/// Most attempts of a job whose store cannot answer; each is followed by a pause one tick longer than the last.
+/// Most attempts of a job whose store cannot answer, or for which there is no room; each is followed by a pause one tick longer
+/// than the last.
 pub(super) const MAX_STORE_FAILURES: u32 = 20;
 
 /// Why a computation was stopped.
@@ -70,6 +71,8 @@ enum RunOutcome {
     Reused(Uuid),
     End(JobEnd),
     BackToQueue,
+    /// There is no room here: it goes back into the queue, and this worker lets others take it.
+    LeftToOthers,
     /// Somebody else has the job; nothing is recorded.
     Lost,
 }
@@ -92,19 +95,24 @@ impl JobRun {
 
     /// Runs the job, with a heartbeat until the end is recorded.
     pub(super) async fn go(self) {
-        let job = self.claimed.job.id;
+        let JobRecord { id: job, deadline_at, started_at, .. } = self.claimed.job;
         self.shared.signals.job_changed();
         tracing::info!(job.id = %job, job.attempt = self.claimed.job.attempt, "job started");
         let heart = HeartbeatTask {
             shared: Arc::clone(&self.shared),
             job,
-            deadline_at: self.claimed.job.deadline_at,
+            // the claim has the time of the store, from which this machine's may differ
+            deadline_at: deadline_at.zip(started_at).map(|(end, begun)| self.shared.clock.now() + (end - begun)),
             token: self.token,
             verdict: Arc::clone(&self.verdict),
         };
         let run = async {
             let outcome = self.compute().await;
+            let is_left = matches!(outcome, RunOutcome::LeftToOthers);
             self.record(outcome).await;
+            if is_left {
+                self.pause().await;
+            }
         };
         tokio::select! {
             () = run => {}
@@ -174,9 +182,13 @@ impl JobRun {
             _ if self.verdict.why() == Some(StopCause::LeaseLost) => RunOutcome::Lost,
             // no fault of the job, which can be made from the beginning at any time
             RunError::Failed(problem)
-                if problem.kind == Kind::Unavailable && self.claimed.job.attempt < MAX_STORE_FAILURES =>
+                if matches!(problem.kind, Kind::Unavailable | Kind::StorageFull)
+                    && self.claimed.job.attempt < MAX_STORE_FAILURES =>
             {
-                tracing::warn!(job.id = %job, "a job goes back into the queue: the store could not answer");
+                tracing::warn!(job.id = %job, cause = problem.kind.name(), "a job goes back into the queue");
+                if problem.kind == Kind::StorageFull {
+                    return RunOutcome::LeftToOthers;
+                }
                 self.pause().await;
                 RunOutcome::BackToQueue
             }
@@ -241,7 +253,7 @@ impl JobRun {
                         RunOutcome::Committed | RunOutcome::Lost => {}
                         RunOutcome::Reused(_) => self.ended("reused"),
                         RunOutcome::End(end) => self.ended(end.status().name()),
-                        RunOutcome::BackToQueue => meter::put_back(),
+                        RunOutcome::BackToQueue | RunOutcome::LeftToOthers => meter::put_back(),
                     };
                 }
                 Ok(WriteOutcome::LeaseLost) => {
@@ -270,7 +282,7 @@ impl JobRun {
                 tracing::info!(job.id = %id, job.status = end.status().name(), "job ended without a release");
                 store.finish(id, self.token, end.clone(), now).await
             }
-            RunOutcome::BackToQueue => store.release_lease(id, self.token, now).await,
+            RunOutcome::BackToQueue | RunOutcome::LeftToOthers => store.release_lease(id, self.token, now).await,
         }
     }
 }
@@ -283,6 +295,7 @@ fn failed(job: Uuid, problem: &Problem) -> RunOutcome {
 struct HeartbeatTask {
     shared: Arc<WorkerContext>,
     job: Uuid,
+    /// By the clock of this process.
     deadline_at: Option<DateTime<Utc>>,
     token: LeaseToken,
     verdict: Arc<StopSignal>,

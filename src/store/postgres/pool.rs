@@ -4,6 +4,7 @@ use std::sync::OnceLock;
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
+use sqlx::migrate::Migrator;
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
 use sqlx::{Connection, Executor, PgConnection, PgPool, Postgres, Transaction};
 
@@ -11,7 +12,7 @@ use super::error::{PostgresTransactionError, failed};
 use crate::meter;
 use crate::ports::StoreError;
 use crate::store::migrations::{self, POSTGRES};
-use crate::store::sql::pins as sql;
+use crate::store::sql::{pins as sql, pulse};
 
 /// Connections for callers and runners.
 const MAX_CONNECTIONS: u32 = 16;
@@ -230,9 +231,27 @@ async fn migrate(options: &PgConnectOptions) -> Result<i64, StoreError> {
         let said = format!("the database is Postgres {server}; guardian needs {MIN_SERVER_VERSION} or later");
         return Err(StoreError::Schema(said));
     }
-    let version = migrations::apply(&POSTGRES, &mut connection).await?;
+    let version = apply_or_stay(&mut connection).await?;
     connection.close().await.map_err(failed)?;
     Ok(version)
+}
+
+/// Applies what is missing, or stays on tables that a later guardian only expanded.
+async fn apply_or_stay(connection: &mut PgConnection) -> Result<i64, StoreError> {
+    let refusal = match migrations::apply(&POSTGRES, connection).await {
+        Err(refusal @ StoreError::Schema(_)) => refusal,
+        applied => return applied,
+    };
+    let known = migrations::latest(&POSTGRES);
+    let found: Option<i64> =
+        sqlx::query_scalar(pulse::SCHEMA_VERSION).bind(known).fetch_one(&mut *connection).await.map_err(failed)?;
+    if found != Some(known) {
+        return Err(refusal);
+    }
+    // what is known must still be what it was
+    let mut tolerant = Migrator::with_migrations(POSTGRES.iter().cloned().collect());
+    tolerant.set_ignore_missing(true);
+    migrations::apply(&tolerant, connection).await
 }
 
 fn described(options: &PgConnectOptions) -> String {

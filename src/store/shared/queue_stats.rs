@@ -10,8 +10,9 @@ both_stores! {
     #[async_trait]
     impl QueueStatsStore for Backend {
         async fn check(&self) -> Result<(), StoreError> {
-            let found = run_sql!(query_scalar.fetch_one, self.reader(), sql::SCHEMA_VERSION).map_err(failed)?;
-            pulse::check_version(found, self.schema_version())
+            let opened = self.schema_version();
+            let found = run_sql!(query_scalar.fetch_one, self.reader(), sql::SCHEMA_VERSION, opened).map_err(failed)?;
+            pulse::check_version(found, opened)
         }
 
         async fn backlog(&self) -> Result<Backlog, StoreError> {

@@ -128,6 +128,46 @@ async fn downloads_that_are_not_read_end() {
     server.stop().await;
 }
 
+/// What comes of an answer that a client takes without a longer pause, but slowly.
+async fn taken_slowly(server: &Client, path: &str) -> Vec<u8> {
+    let socket = TcpSocket::new_v4().unwrap();
+    socket.set_recv_buffer_size(64 << 10).unwrap();
+    let mut connection = socket.connect(server.authority().parse().unwrap()).await.unwrap();
+    let request = format!("GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
+    connection.write_all(request.as_bytes()).await.unwrap();
+    let (mut taken, mut piece) = (Vec::new(), vec![0; 32 << 10]);
+    // a connection that was cut off may fail
+    while let Ok(bytes @ 1..) = connection.read(&mut piece).await {
+        taken.extend_from_slice(&piece[..bytes]);
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    taken
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn downloads_that_are_read_too_slowly_end() {
+    let whole = large().len();
+    for (min_bytes_per_second, is_whole) in [(1, true), (256 << 20, false)] {
+        let server = Server::start_with(|config| {
+            config.request_limits.max_downloads = 1;
+            config.request_limits.unread_seconds = if is_whole { 60 } else { 1 };
+            config.request_limits.min_bytes_per_second = min_bytes_per_second;
+            // of bodies nothing is asked here
+            config.request_limits.upload_idle_seconds = 86_400;
+        })
+        .await;
+        let dataset = server.dataset(large()).await;
+        let path = part_path(&server.publish(&dataset, anatomy()).await, "t1", "qi");
+        let taken = taken_slowly(&server, &path).await;
+        assert!(taken.starts_with(b"HTTP/1.1 200"));
+        // the end of a body in pieces
+        assert_eq!(taken.ends_with(b"\r\n0\r\n\r\n"), is_whole, "{} of {whole} bytes", taken.len());
+        // the one place is free again
+        assert_eq!(server.get(&path).await.status, 200);
+        server.stop().await;
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_tenant_leaves_places_to_the_others() {
     let guarded = Guarded::start_with(|config| config.request_limits.max_downloads = 2).await;

@@ -2,9 +2,13 @@
 
 use reqwest::Method;
 use reqwest::header::{ACCEPT, CONTENT_TYPE, HOST, ORIGIN};
-use serde_json::json;
+use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
 
-use crate::support::harness::{HOSPITAL, MARKER, Process, Server, hospital_method, part_path, text, versatile};
+use crate::support::harness::{
+    HOSPITAL, MARKER, Process, Server, assert_problem, hospital_method, kind, part_path, text, versatile,
+};
 
 const UNKNOWN_ID: &str = "018f0000-0000-7000-8000-000000000000";
 
@@ -123,6 +127,62 @@ async fn heads_of_requests_are_bounded() {
     assert_eq!(server.send(with_header(30_000)).await.status, 200);
     let problem = server.send(with_header(40_000)).await.problem(431, "headers-too-large");
     assert_eq!(problem["limit"], 32_768);
+    server.stop().await;
+}
+
+/// What is answered to bytes, until the connection is closed: each head with its body.
+async fn answers(server: &Server, sent: &str) -> Vec<(String, String)> {
+    let mut connection = TcpStream::connect(server.authority()).await.unwrap();
+    connection.write_all(sent.as_bytes()).await.unwrap();
+    let mut received = Vec::new();
+    connection.read_to_end(&mut received).await.unwrap();
+    let (mut rest, mut answers) = (String::from_utf8(received).unwrap(), Vec::new());
+    while let Some((head, behind)) = rest.split_once("\r\n\r\n") {
+        let length = head.lines().find_map(|line| line.strip_prefix("content-length: ")).unwrap().parse().unwrap();
+        let (body, behind) = behind.split_at(length);
+        answers.push((head.to_owned(), body.to_owned()));
+        rest = behind.to_owned();
+    }
+    assert_eq!(rest, "");
+    answers
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn heads_that_are_not_read_get_problems() {
+    let server = Server::start_with(|config| config.path_prefix = "/guardian".to_owned()).await;
+    let good = "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n";
+    let get = |headers: &str| format!("GET /guardian/v1/datasets HTTP/1.1\r\n{headers}\r\n");
+    let behind = "x".repeat(100_000);
+    for (sent, status, name) in [
+        ("NONSENSE\r\n\r\n".to_owned(), 400, "malformed-request"),
+        (format!("\u{1}\u{2} / HTTP/1.1\r\n\r\n{behind}"), 400, "malformed-request"),
+        ("GET / HTTP/9.9\r\n\r\n".to_owned(), 400, "malformed-request"),
+        ("GET  / HTTP/1.1\r\n\r\n".to_owned(), 400, "malformed-request"),
+        (get("no header\r\n"), 400, "malformed-request"),
+        (get("Content-Length: many\r\n"), 400, "malformed-request"),
+        (get(&"X: x\r\n".repeat(101)), 431, "headers-too-large"),
+        (format!("GET /{} HTTP/1.1\r\n\r\n", "x".repeat(70_000)), 414, "uri-too-long"),
+    ] {
+        for before in [0, 2] {
+            let answered = answers(&server, &(good.repeat(before) + &sent)).await;
+            let at = &sent[..sent.len().min(60)];
+            assert_eq!(answered.len(), before + 1, "{at:?}: {answered:?}");
+            assert!(answered[..before].iter().all(|(head, _)| head.starts_with("HTTP/1.1 200 ")), "{answered:?}");
+            let (head, body) = &answered[before];
+            let problem: Value = serde_json::from_str(body).unwrap_or_else(|_| panic!("{at:?}: {head}"));
+            assert_problem(&problem);
+            assert_eq!((kind(&problem), &problem["status"]), (name, &json!(status)), "{at:?}");
+            assert!(head.starts_with(&format!("HTTP/1.1 {status} ")), "{head}");
+            for header in [
+                "content-type: application/problem+json",
+                "connection: close",
+                "x-request-id: ",
+                "cache-control: no-store",
+            ] {
+                assert!(head.contains(header), "{header}: {head}");
+            }
+        }
+    }
     server.stop().await;
 }
 

@@ -444,24 +444,25 @@ async fn a_twin_follows_when_the_first_ends_without_a_release() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_job_outlives_a_store_that_cannot_answer_for_a_while() {
-    let bench = Bench::new().await;
-    let unavailable = || RunError::Failed(Problem::new(Kind::Unavailable, "not now"));
-    let tries = AtomicU32::new(0);
-    let workers = bench.start(SOON, move |assignment, _| {
-        if assignment.job.reuse_key[0] == 2 || tries.fetch_add(1, Ordering::SeqCst) < 3 {
-            return Err(unavailable());
-        }
-        Ok(commit(&assignment))
-    });
-    let id = bench.submit(1).await;
-    assert_eq!(bench.reaches(id, JobStatus::Succeeded).await.attempt, 4);
-    // not for ever
-    let id = bench.submit(2).await;
-    let job = bench.reaches(id, JobStatus::Failed).await;
-    assert_eq!(job.attempt, run::MAX_STORE_FAILURES);
-    assert!(problem_type(&job).ends_with("/unavailable"));
-    workers.shutdown().await;
+async fn a_job_outlives_a_store_without_an_answer_or_room() {
+    for kind in [Kind::Unavailable, Kind::StorageFull] {
+        let bench = Bench::new().await;
+        let tries = AtomicU32::new(0);
+        let workers = bench.start(SOON, move |assignment, _| {
+            if assignment.job.reuse_key[0] == 2 || tries.fetch_add(1, Ordering::SeqCst) < 3 {
+                return Err(RunError::Failed(Problem::new(kind, "not now")));
+            }
+            Ok(commit(&assignment))
+        });
+        let id = bench.submit(1).await;
+        assert_eq!(bench.reaches(id, JobStatus::Succeeded).await.attempt, 4);
+        // not for ever
+        let id = bench.submit(2).await;
+        let job = bench.reaches(id, JobStatus::Failed).await;
+        assert_eq!(job.attempt, run::MAX_STORE_FAILURES);
+        assert!(problem_type(&job).ends_with(kind.name()));
+        workers.shutdown().await;
+    }
 }
 
 /// Commits, but the store cannot answer the first reservations.

@@ -84,6 +84,7 @@ impl Bench {
             uploads: ConcurrencyLimit::new("uploads", 4),
             plans: ConcurrencyLimit::new("plans", 4),
             bounds: ConcurrencyLimits {
+                min_bytes: 1,
                 requests: ConcurrencyLimit::new("requests", 64),
                 waiting: ConcurrencyLimit::new("waiting callers", 64),
                 downloads: ConcurrencyLimit::new("downloads", 64),
