@@ -148,6 +148,7 @@ fn plan_colored(attributes: usize, rules: Vec<SubmittedRule>, uad: UadSettings) 
         fill: false,
         score: DecompositionScore::Entropy,
         goal: AutoGoal::Entropy,
+        class: None,
         correlated: CorrelatedPolicy::Together,
         closed: None,
         no_rules_reason: None,
