@@ -251,7 +251,7 @@ impl<'a> Upload<'a> {
                 return Err(Problem::new(Kind::MalformedRequest, detail));
             }
         };
-        let bound = ContributionBound { rows: keep.rows, choice: &keep.choice, person };
+        let bound = ContributionBound { rows: keep.rows, order: keep.choice.order(), person };
         let control = Control::default();
         let spool = ContributionSpool { limits: &request.limits, folder: &request.spool, control: &control };
         BoundedTable::read(reader, &bound, &self.hasher(), spool).map_err(contribution_problem)

@@ -2,24 +2,49 @@
 
 use std::path::Path;
 
+use hmac::{Hmac, KeyInit, Mac};
 use serde_json::Value;
+use sha2::Sha256;
 
 use super::exit::CommandOutcome;
 use super::table_file::TableFile;
 use crate::control::Control;
 use crate::engine::{self, Inspection};
-use crate::inputs::contribution_problem;
 use crate::microdata::formats::{IngestLimits, TableReader};
 use crate::microdata::{AttributeType, ColumnBuilder, Table};
-use crate::people::{BoundedTable, ContributionBound, ContributionError, ContributionSpool, SystemColumns};
-use crate::publication::{ContributionChoice, Unit};
+use crate::people::{
+    BoundedTable, ContributionBound, ContributionError, ContributionSpool, KeyedHash, KeyedHasher, SystemColumns,
+    labelled,
+};
+use crate::problem::{Kind, Problem};
+use crate::publication::Unit;
 use crate::random::RandomStreams;
 use crate::report::LeftOutContributions;
 use crate::spec::{self, ColumnFacts, DatasetSchema, DocumentSource, Specification};
-use crate::vault::ContentHasher;
 
 /// The label of the key of the draw.
 const DRAW_LABEL: &str = "contributions";
+
+/// Draws rows by a key of the release.
+struct DrawHasher(Hmac<Sha256>);
+
+impl DrawHasher {
+    fn new(streams: &RandomStreams) -> Self {
+        // Unwrap safety: HMAC takes keys of any length.
+        #[expect(clippy::unwrap_used)]
+        let mac = Hmac::<Sha256>::new_from_slice(&*streams.derived(DRAW_LABEL)).unwrap();
+        Self(mac)
+    }
+}
+
+impl KeyedHasher for DrawHasher {
+    fn keyed(&self, label: &str, texts: &[&[u8]]) -> KeyedHash {
+        let mut mac = self.0.clone();
+        mac.update(&labelled(label, texts));
+        let bytes: [u8; 32] = mac.finalize().into_bytes().into();
+        KeyedHash(bytes.iter().take(16).fold(0, |word, &byte| word << 8 | u128::from(byte)))
+    }
+}
 
 /// A table that is being read, without the rows that exceed the bound of its unit.
 pub(super) struct OpenedTable {
@@ -44,17 +69,18 @@ pub(super) fn open(
         return Ok(OpenedTable { reader, contributions: None, chose_rows });
     };
     let subject = position(reader.names(), attribute)?;
-    if let ContributionChoice::First(column) = choice {
-        position(reader.names(), column)?;
-    }
-    let bound = ContributionBound { rows: *max_rows, choice, person: SystemColumns::alone("subject", vec![subject]) };
-    let hasher = ContentHasher::from_key(&streams.derived(DRAW_LABEL));
+    let person = SystemColumns::alone("subject", vec![subject]);
+    let bound = ContributionBound { rows: *max_rows, order: choice.order(), person };
+    let hasher = DrawHasher::new(streams);
     let folder = std::env::temp_dir();
     let spool = ContributionSpool { limits, folder: &folder, control };
     let bounded = BoundedTable::read(reader, &bound, &hasher, spool).map_err(|error| match error {
         ContributionError::Ingest(error) => table.unread(control, error),
         ContributionError::Cancelled(_) => CommandOutcome::interrupted(),
-        other => CommandOutcome::Refused(Box::new(contribution_problem(other))),
+        ContributionError::UnknownOrder(_) => CommandOutcome::Usage(error.to_string()),
+        ContributionError::Keyless { .. } => {
+            CommandOutcome::Refused(Box::new(Problem::new(Kind::UploadMalformed, error.to_string())))
+        }
     })?;
     let left_out = LeftOutContributions { left_out_rows: bounded.counts.rows, cut_persons: bounded.counts.persons };
     let chose_rows = bounded.chose_rows.clone();
@@ -89,10 +115,7 @@ pub(super) fn original(
     let mut reader = table.open(&limits, control)?;
     let names = reader.names().to_vec();
     let subject = position(&names, attribute)?;
-    let order = match choice {
-        ContributionChoice::Random => None,
-        ContributionChoice::First(column) => Some(position(&names, column)?),
-    };
+    let order = choice.order().map(|column| position(&names, column)).transpose()?;
     let facts: Vec<ColumnFacts> = names.iter().map(|name| ColumnFacts::unseen(name)).collect();
     let schema = DatasetSchema { columns: &facts, keys: &[], unit };
     let reading = spec::read(document, &schema, DocumentSource::Reproduction);

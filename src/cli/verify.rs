@@ -114,7 +114,7 @@ fn release(directory: &Path, arguments: &VerifyArguments, json: bool) -> Result<
 struct OriginalTable {
     /// With the rows that were published.
     job: Option<InputJob>,
-    /// With all rows, where some were left out that nobody can name.
+    /// With all rows, where some were left out by a secret draw.
     whole: Option<OriginalRows>,
 }
 

@@ -1,4 +1,4 @@
-//! Bounded contributions: at most so many rows of a person are kept, before anything else looks at the table.
+//! Bounded contributions: at most R rows of a person are kept, before anything else looks at the table.
 //!
 //! The draw is a keyed hash of the row, so that an equal table keeps equal rows under one key, whatever the order of its rows
 //! and columns. Without the key, the draw is independent of what the rows hold.
@@ -15,15 +15,14 @@ use super::sorter::{ExternalSorter, SortedEntry, number_of};
 use crate::control::{Cancelled, Control};
 use crate::microdata::formats::{IngestError, IngestLimits, TableReader};
 use crate::microdata::{AttributeType, Chunk, ColumnBuilder};
-use crate::publication::ContributionChoice;
 
 /// How many rows of a person are kept, and which.
 #[derive(Clone, Debug)]
 pub struct ContributionBound<'a> {
     /// The most rows of a person.
     pub rows: u64,
-    /// How they are chosen.
-    pub choice: &'a ContributionChoice,
+    /// The column whose smallest values are kept; none where a draw alone decides.
+    pub order: Option<&'a str>,
     /// The columns that identify a person.
     pub person: SystemColumns,
 }
@@ -102,13 +101,11 @@ impl BoundedTable {
         spool: ContributionSpool<'_>,
     ) -> Result<Self, ContributionError> {
         let names = reader.names().to_vec();
-        let order = match bound.choice {
-            ContributionChoice::Random => None,
-            ContributionChoice::First(column) => {
-                let at = names.iter().position(|name| name == column);
-                Some(at.ok_or_else(|| ContributionError::UnknownOrder(column.clone()))?)
-            }
+        let place = |column: &str| {
+            let at = names.iter().position(|name| name == column);
+            at.ok_or_else(|| ContributionError::UnknownOrder(column.to_owned()))
         };
+        let order = bound.order.map(place).transpose()?;
         let mut table = ChunkFile::new(spool.folder, names.len())?;
         let mut ordered = order.map(|at| (at, ColumnBuilder::new(spool.limits)));
         while let Some(chunk) = reader.next_chunk()? {
@@ -348,19 +345,23 @@ impl RowMarks {
 mod tests {
     use std::collections::BTreeMap;
 
+    use hmac::{Hmac, KeyInit, Mac};
+    use sha2::Sha256;
+
     use super::*;
     use crate::microdata::formats::csv::CsvOptions;
     use crate::microdata::formats::{InputFormat, open};
-    use crate::people::KeyedHash;
-    use crate::vault::ContentHasher;
-
+    use crate::people::{KeyedHash, labelled};
     /// A hasher of a key.
     #[derive(Clone)]
-    struct Key(u8);
+    struct TestKey(u8);
 
-    impl KeyedHasher for Key {
+    impl KeyedHasher for TestKey {
         fn keyed(&self, label: &str, texts: &[&[u8]]) -> KeyedHash {
-            ContentHasher::from_key(&[self.0; 32]).keyed(label, texts)
+            let mut mac = Hmac::<Sha256>::new_from_slice(&[self.0; 32]).unwrap();
+            mac.update(&labelled(label, texts));
+            let bytes: [u8; 32] = mac.finalize().into_bytes().into();
+            KeyedHash::from_bytes(*bytes.first_chunk().unwrap())
         }
     }
 
@@ -375,12 +376,11 @@ mod tests {
         let (limits, folder) = (IngestLimits::default(), tempfile::tempdir().unwrap());
         let reader =
             open(InputFormat::Csv, io::Cursor::new(csv), CsvOptions::default(), &limits, folder.path()).unwrap();
-        let choice = order.map_or(ContributionChoice::Random, |name| ContributionChoice::First(name.to_owned()));
         let person = reader.names().iter().position(|name| name == "person").unwrap();
-        let bound = ContributionBound { rows, choice: &choice, person: SystemColumns::alone("subject", vec![person]) };
+        let bound = ContributionBound { rows, order, person: SystemColumns::alone("subject", vec![person]) };
         let control = Control::default();
         let spool = ContributionSpool { limits: &limits, folder: folder.path(), control: &control };
-        let mut table = BoundedTable::read(reader, &bound, &Key(key), spool)?;
+        let mut table = BoundedTable::read(reader, &bound, &TestKey(key), spool)?;
         let mut kept = Vec::new();
         while let Some(chunk) = table.next_chunk().unwrap() {
             for row in 0..chunk.rows as usize {
@@ -411,7 +411,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_keeps_more_rows_and_others_keep_all() {
+    fn persons_keep_at_most_r_rows() {
         let rows = visits(400);
         for most in 1..=4 {
             let Kept { rows: kept, counts, .. } = keep(&table(&rows), most, None, 7);
@@ -450,11 +450,11 @@ mod tests {
 
     #[test]
     fn draw_is_independent_of_the_values() {
-        // every person has one row of HIV and one of flu: each is kept as often, whoever knows the table
+        // every person has one row of HIV and one of flu: each is kept as often
         let rows: Vec<String> = (0..4000).flat_map(|p| ["HIV", "flu"].map(|of| format!("p{p},d,{of},0"))).collect();
         let Kept { rows: kept, .. } = keep(&table(&rows), 1, None, 9);
         let of_hiv = kept.iter().filter(|row| row.contains("HIV")).count();
-        // beyond six standard deviations of a fair coin
+        // within six standard deviations of a fair coin
         assert!((1810..2190).contains(&of_hiv), "{of_hiv}");
         // equal rows count one by one: of three rows, two of HIV, one is kept
         let rows: Vec<String> =
@@ -482,7 +482,7 @@ mod tests {
     }
 
     #[test]
-    fn columns_that_an_order_tells_of_are_named() {
+    fn columns_tied_to_an_order_are_named() {
         let rows = visits(400);
         // the day follows from the number of the visit and determines the disease
         assert_eq!(keep(&table(&rows), 1, Some("day"), 1).chose_rows, [false, true, true, true]);
@@ -490,7 +490,7 @@ mod tests {
     }
 
     #[test]
-    fn row_of_nobody_is_refused() {
+    fn row_without_a_person_is_refused() {
         let refused = try_keep("person,x\na,1\n,2\n".to_owned(), 1, None, 1).err().unwrap();
         assert_eq!(refused.to_string(), "row 2 has no value of person, which identifies persons");
     }

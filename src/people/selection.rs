@@ -62,19 +62,19 @@ impl OrderSearch {
     /// two rows for each of its values on average.
     pub(super) fn finish(self) -> Vec<bool> {
         let is_coarse = |values: usize| values as u64 * 2 <= self.rows;
-        let told = |of: OrderedColumn| {
+        let is_tied = |of: OrderedColumn| {
             let values = of.by_value.as_ref().map_or(0, |by_value| by_value.len());
             let follows = of.by_rank.is_some_and(|by_rank| {
                 let mut held = by_rank.values();
                 let first = held.next();
                 is_coarse(by_rank.len()) && held.any(|value| Some(value) != first)
             });
-            let tells =
+            let orders_ranks =
                 values > 1 && is_coarse(values) && of.by_value.is_some_and(|ranges| orders(ranges.into_values()));
-            follows || tells
+            follows || orders_ranks
         };
         let order = self.order;
-        self.columns.into_iter().enumerate().map(|(column, of)| column == order || told(of)).collect()
+        self.columns.into_iter().enumerate().map(|(column, of)| column == order || is_tied(of)).collect()
     }
 }
 
@@ -110,7 +110,7 @@ mod tests {
     use super::*;
     use crate::microdata::{ChunkColumn, Interner};
 
-    fn told(rows: u32, columns: &[&dyn Fn(u32) -> u32]) -> Vec<bool> {
+    fn tied(rows: u32, columns: &[&dyn Fn(u32) -> u32]) -> Vec<bool> {
         let column = |of: &&dyn Fn(u32) -> u32| {
             let mut interner = Interner::default();
             let codes: Vec<u16> =
@@ -126,7 +126,7 @@ mod tests {
 
     #[test]
     fn columns_tied_to_the_order_are_found() {
-        let found = told(
+        let found = tied(
             200,
             &[
                 &|row| row % 50,
@@ -140,8 +140,8 @@ mod tests {
             ],
         );
         assert_eq!(found, [true, true, true, false, false, false]);
-        // of an order without equal values, ranges tell, and nothing else does
-        let found = told(200, &[&|row| row * 7 % 211, &|row| row * 7 % 211 / 50, &|row| row % 4, &|row| row * 3]);
+        // of an order without equal values, ranges say something, and nothing else does
+        let found = tied(200, &[&|row| row * 7 % 211, &|row| row * 7 % 211 / 50, &|row| row % 4, &|row| row * 3]);
         assert_eq!(found, [true, true, false, false]);
     }
 }

@@ -49,7 +49,7 @@ pub struct DatasetRecord {
     pub subject: Option<String>,
     /// How many rows one subject may have.
     pub max_rows_per_subject: Option<u64>,
-    /// What was left out of the upload, where rows beyond these were.
+    /// What was left out of the upload, where rows of a person were.
     pub contributions: Option<BoundedContributions>,
     /// The name of the actor that uploaded it, if known.
     pub uploaded_by: Option<String>,

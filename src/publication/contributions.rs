@@ -15,6 +15,17 @@ pub enum ContributionChoice {
     First(String),
 }
 
+impl ContributionChoice {
+    /// The column by which rows were chosen, where one was.
+    #[must_use]
+    pub fn order(&self) -> Option<&str> {
+        match self {
+            Self::Random => None,
+            Self::First(column) => Some(column),
+        }
+    }
+}
+
 impl fmt::Display for ContributionChoice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -32,7 +32,7 @@ pub enum Unit {
         attribute: String,
         /// The most rows of one data subject.
         max_rows: u64,
-        /// How they were chosen, where rows beyond these were left out.
+        /// How they were chosen, where other rows were left out.
         kept: Option<ContributionChoice>,
     },
 }
@@ -165,6 +165,7 @@ impl fmt::Display for Unit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Row => f.write_str("row"),
+            Self::Subject { attribute, max_rows: 1, .. } => write!(f, "{attribute} with at most 1 row"),
             Self::Subject { attribute, max_rows, .. } => write!(f, "{attribute} with at most {max_rows} rows"),
         }
     }
@@ -183,7 +184,7 @@ enum UnitForm {
         /// The most rows of one data subject.
         #[schema(minimum = 1, maximum = 1_000_000)]
         max_rows: u64,
-        /// How they were chosen, where rows beyond these were left out before anything else; otherwise absent.
+        /// How they were chosen, where other rows were left out before anything else; otherwise absent.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         #[schema(nullable = false)]
         kept: Option<ContributionChoice>,

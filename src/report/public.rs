@@ -142,8 +142,9 @@ fn contributions(unit: &Unit) -> Option<String> {
             format!("; it assumes that {column}, and how many rows a {attribute} had, say nothing of a sensitive value")
         }
     };
+    let rows = if *max_rows == 1 { "1 row".to_owned() } else { format!("{max_rows} rows") };
     Some(format!(
-        "of each {attribute} the tables hold at most {max_rows} rows, chosen {choice}; rows beyond these were left out before \
+        "of each {attribute} the tables hold at most {rows}, chosen {choice}; others were left out before \
          anything else, and their number is not published{assumed}"
     ))
 }

@@ -177,12 +177,6 @@ impl Vault {
 pub struct ContentHasher(Hmac<Sha256>);
 
 impl ContentHasher {
-    /// A hasher under a key that no vault holds: that of a release without a service.
-    #[must_use]
-    pub fn from_key(key: &[u8; 32]) -> Self {
-        Self(mac(&Zeroizing::new(*key)))
-    }
-
     /// Adds bytes; the caller delimits values.
     pub fn update(&mut self, bytes: &[u8]) {
         self.0.update(bytes);

@@ -72,7 +72,7 @@ struct CountRange {
     found: u64,
 }
 
-/// Checks that the parts hold rows of the original, of nobody more than are kept; gives the first fault.
+/// Checks that the parts hold rows of the original, of each person at most as many as are kept; gives the first fault.
 ///
 /// # Errors
 /// A part cannot be read, or [`Control`] stopped the check.
@@ -146,7 +146,7 @@ impl PartBounds<'_> {
             for (key, count) in alike {
                 let range = ranges.entry(key).or_default();
                 range.most += count.min(*open);
-                // so many are kept that some of these must be
+                // more are kept than the others are
                 range.least += (count + open).saturating_sub(rows.len() as u64);
             }
         }

@@ -20,7 +20,7 @@ pub struct WholeOriginal<'a> {
     pub ranks: &'a [u32],
 }
 
-/// Checks that the parts hold rows of the original, of nobody more than the manifest says.
+/// Checks that the parts hold rows of the original, of each person at most as many as the manifest says.
 ///
 /// # Errors
 /// [`EngineError::Cancelled`], or [`EngineError::Failed`] when a part cannot be read.

@@ -48,7 +48,7 @@ impl<'a> ClassJudge<'a> {
         let mut least = self.of(AttrSet::one(self.class))?.entropy;
         for draft in drafts {
             if draft.known().contains(self.class) {
-                least = least.min(self.left_beside(draft.known())?);
+                least = least.min(self.left_of_table(draft.known())?);
             }
         }
         Ok(least)
@@ -56,7 +56,7 @@ impl<'a> ClassJudge<'a> {
 
     /// What the predictors of one table leave. They are chosen one at a time, each time the best; the gain of each is less by what
     /// chance alone gains.
-    fn left_beside(&mut self, known: AttrSet) -> Result<f64, Cancelled> {
+    fn left_of_table(&mut self, known: AttrSet) -> Result<f64, Cancelled> {
         let mut open = known.intersection(self.visible).without(self.class);
         if let Some(found) = self.left.get(&open) {
             return Ok(*found);

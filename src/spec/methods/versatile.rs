@@ -133,7 +133,11 @@ impl DraftVersatile {
     /// The normal form: each rule has its guarantee, so that there is no default.
     pub(in crate::spec) fn write(&self, columns: &DatasetColumns<'_>) -> Value {
         let mut written = self.members.write(columns);
-        written.as_object_mut().map(|written| written.remove("default_guarantee"));
+        if let Some(members) = written.as_object_mut() {
+            members.remove("default_guarantee");
+            // as the documents before there was a class
+            members.retain(|name, value| name != "class" || !value.is_null());
+        }
         written
     }
 

@@ -1,4 +1,4 @@
-//! Bounded contributions: at most so many rows of a person are kept, before anything else.
+//! Bounded contributions: at most R rows of a person are kept, before anything else.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -51,7 +51,7 @@ async fn person_with_forty_rows_is_published_with_one() {
     let server = Server::start().await;
     // all rows of a person count, so that forty rows of one disease leave no guarantee
     let whole = text(&server.upload("subject=patient&max_rows_per_subject=40", visits()).await.ok(201)["id"]);
-    server.job(&whole, anatomy()).await.fault("/method/guarantee/l", "rule-ineligible");
+    server.job(&whole, anatomy()).await.fault("/method", "rule-ineligible");
 
     let dataset = server.upload("subject=patient&keep=1", visits()).await.ok(201);
     assert_eq!((&dataset["rows"], &dataset["max_rows_per_subject"]), (&json!(240), &json!(1)), "{dataset:#}");
@@ -70,7 +70,7 @@ async fn person_with_forty_rows_is_published_with_one() {
 
     // how many were left out is for the holder of the table alone
     let report = server.get(&format!("/v1/releases/{}/report", text(&release["id"]))).await.ok(200);
-    assert!(report["premises"].to_string().contains("at most 1 rows, chosen by a secret draw"), "{report:#}");
+    assert!(report["premises"].to_string().contains("at most 1 row, chosen by a secret draw"), "{report:#}");
     for public in [&release, &report] {
         assert!(!public.to_string().contains("left_out_rows"), "{public:#}");
     }
@@ -85,7 +85,7 @@ async fn second_upload_keeps_the_same_rows() {
     let server = Server::start().await;
     let first = text(&server.upload("subject=patient&keep=1", visits()).await.ok(201)["id"]);
     let release = server.publish(&first, anatomy()).await;
-    // the same rows in another order: the same rows are kept, so that nobody collects all of a person
+    // the same rows in another order: the same rows are kept, so that no reader collects all of a person
     let mut rows: Vec<String> = visits().lines().skip(1).map(str::to_owned).collect();
     rows.reverse();
     let turned = format!("patient,age,ward,visit,disease\n{}\n", rows.join("\n"));
@@ -104,14 +104,14 @@ async fn second_upload_keeps_the_same_rows() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn order_that_tells_of_a_sensitive_value_is_refused() {
+async fn order_tied_to_a_sensitive_value_is_refused() {
     let server = Server::start().await;
     let by = async |order: &str| {
         let query = format!("subject=patient&keep=1&keep_order={order}");
         text(&server.upload(&query, visits()).await.ok(201)["id"])
     };
     let own = server.job(&by("disease").await, anatomy()).await;
-    own.fault("/method/guarantee", "guarantee-unsupported");
+    own.fault("/method", "guarantee-unsupported");
     let dataset = by("visit").await;
     let release = server.publish(&dataset, anatomy()).await;
     assert_eq!(release["unit"]["kept"], json!({"first": "visit"}));
@@ -124,9 +124,9 @@ async fn order_that_tells_of_a_sensitive_value_is_refused() {
         ("subject=patient&max_rows_per_subject=2&keep_order=visit", "keep_order needs keep"),
         ("subject=patient&keep=1&keep_order=year", "year"),
     ];
-    for (query, told) in faulty {
+    for (query, part) in faulty {
         let problem = server.upload(query, visits()).await.problem(400, "malformed-request");
-        assert!(problem["detail"].as_str().unwrap().contains(told), "{problem:#}");
+        assert!(problem["detail"].as_str().unwrap().contains(part), "{problem:#}");
     }
     server.stop().await;
 }
@@ -139,9 +139,14 @@ async fn persons_of_a_population_keep_one_row_each() {
     assert_eq!((&dataset["rows"], &dataset["subject"]), (&json!(240), &json!("patient")), "{dataset:#}");
     let release = server.publish(&text(&dataset["id"]), anatomy()).await;
     assert_eq!(release["unit"]["kept"], "random");
-    // two rows of each hold the one row and others: whoever was published is no new person
+    // two rows of each hold the one row and others: who was published is no new person
     let more = text(&server.upload("population=patients&keep=2", visits()).await.ok(201)["id"]);
-    server.job(&more, anatomy()).await.problem(409, "overlapping-people");
+    let classes = json!({
+        "attributes": {"patient": {"drop": true}, "visit": {"drop": true}, "disease": {"drop": true}},
+        "method": {"type": "generalize", "quasi_identifiers": ["age", "ward"], "sensitive": [], "cells": "interval",
+            "guarantees": [{"type": "k_anonymity", "k": 2}]}
+    });
+    server.job(&more, classes).await.problem(409, "overlapping-people");
     server.stop().await;
 }
 
@@ -187,7 +192,7 @@ fn command_line_keeps_rows_and_verifies_them() {
     let (code, said) = verify("a", "t.csv");
     assert_eq!(code, 0, "{said}");
     assert!(said.contains("unit") && said.contains("verified"), "{said}");
-    // a table in which nobody of these has such a row
+    // a table in which none of these persons has such a row
     std::fs::write(at("other.csv"), visits().replace("p7,27,w3", "p7,99,w3")).unwrap();
     let (code, said) = verify("a", "other.csv");
     assert_eq!(code, 1, "{said}");
@@ -204,7 +209,7 @@ fn command_line_keeps_rows_and_verifies_them() {
     assert_eq!(code, 1, "{said}");
     assert!(said.contains("with at most 1 of a person"), "{said}");
 
-    // with an order, the original tells which rows were kept
+    // with an order, the original says which rows were kept
     let (code, said) = publish("first", &["--keep-order", "visit"]);
     assert_eq!(code, 0, "{said}");
     assert_eq!(verify("first", "t.csv").0, 0);

@@ -302,21 +302,23 @@ proptest! {
 
 /// The class follows from the first attribute, which the rule keeps apart from what it says nothing of.
 #[test]
-fn goal_of_classification_keeps_predictors_beside_the_class() {
+fn goal_of_classification_keeps_predictors_of_the_class() {
     // attributes: predictor 0, protected 1, class 2, noise 3, and a noise of many values 4
     let row = |i: u32| {
-        [i % 6, i * 7 % 8, u32::from(i % 6 < 3 || i % 35 == 0), i * 11 % 5, i * 13 % 37].map(|cell| cell as u8).to_vec()
+        [i % 6, i * 7 % 8, u32::from(i % 6 < 3 || i.is_multiple_of(35)), i * 11 % 5, i * 13 % 37]
+            .map(|cell| cell as u8)
+            .to_vec()
     };
     let rows: Vec<Vec<u8>> = (0..240).map(row).collect();
     let table = table(40, &rows);
     let rules = || vec![submitted(0, &[0, 3], 1, 2), submitted(1, &[4], 1, 2)];
     let of = |goal, class: Option<u8>| VersatileSpec { goal, class: class.map(Attr), ..spec(Algorithm::Auto, rules()) };
     let design = planned(&of(AutoGoal::Classification, Some(2)), &table, &[], &[]);
-    let beside = |design: &Design| {
+    let is_kept = |design: &Design| {
         let holds = |of: &DesignedTable| of.attributes.contains(Attr(0)) && of.attributes.contains(Attr(2));
         design.tables.iter().any(holds)
     };
-    assert!(beside(&design), "{design:#?}");
+    assert!(is_kept(&design), "{design:#?}");
     let Decision::ByData(Some(choice)) = &design.decision else { panic!("{:?}", design.decision) };
     assert!(choice.of_class && choice.considered.len() == 8, "{choice:?}");
     let best = choice.considered.iter().find(|(name, _)| *name == choice.winner).unwrap().1;
