@@ -74,7 +74,7 @@ async fn person_with_forty_rows_is_published_with_one() {
     for public in [&release, &report] {
         assert!(!public.to_string().contains("left_out_rows"), "{public:#}");
     }
-    let internal = server.get(&format!("/v1/releases/{}/report?scope=internal", text(&release["id"]))).await;
+    let internal = server.get(&format!("/v1/releases/{}/internal-report", text(&release["id"]))).await;
     let internal = internal.ok(200);
     assert_eq!(internal["contributions"], json!({"left_out_rows": left_out, "cut_persons": 161}), "{internal:#}");
     server.stop().await;
