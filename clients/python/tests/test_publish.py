@@ -148,8 +148,10 @@ def test_a_person_keeps_one_row(service: Guardian) -> None:
     assert release.manifest.to_dict()["unit"] == {"subject": "id", "max_rows": 1, "kept": "random"}
 
 
-def test_a_release_is_held(service: Guardian) -> None:
-    release = service.publish(polars.DataFrame(columns()), specification=document(), hold=True, reason="a test", **PEOPLE)
+def test_a_release_is_held() -> None:
+    # a held release is read by who may approve it alone
+    with Guardian(URL, os.environ["GUARDIAN_ADMIN_KEY"]) as service:
+        release = service.publish(polars.DataFrame(columns()), specification=document(), hold=True, reason="a test", **PEOPLE)
     assert release.status == "held"
 
 
