@@ -161,6 +161,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         extra: None,
         earlier: &earlier,
         provenance: &provenance,
+        contributions: None,
     };
     let mut parts = Memory::default();
     let control = Control::default();

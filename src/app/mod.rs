@@ -31,4 +31,4 @@ pub use populations::{PopulationPage, RecordedStatements};
 pub use profiles::{ValueCount, ValuePage};
 pub use relate::{RelateError, RelatedPlaces, populations_of, relate_published};
 pub use service::{AppService, ReleaseKeySource, unauthenticated};
-pub use upload::{Upload, UploadRequest};
+pub use upload::{KeptContributions, Upload, UploadRequest};

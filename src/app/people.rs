@@ -97,13 +97,13 @@ impl AppService {
             (None, _) => PersonColumns::Inherited,
         };
         let is_keyless = known.person.is_empty() || person == PersonColumns::Keyless;
-        let most = match (request.max_rows_per_person, request.max_rows_per_subject) {
-            (Some(_), _) if is_keyless => {
+        let most = match (request.max_rows_per_person.or(request.kept_rows()), request.max_rows_per_subject) {
+            (Some(_), _) if is_keyless && request.keep.is_none() => {
                 return malformed(
                     "max_rows_per_person needs a person key; without one, rows of a person are not counted",
                 );
             }
-            (Some(one), Some(other)) if one != other => {
+            (Some(one), Some(other)) if one != other && request.keep.is_none() => {
                 return malformed("max_rows_per_subject is the former name of max_rows_per_person; leave out one");
             }
             (one, other) => one.or(other),
@@ -299,6 +299,11 @@ pub(super) fn describe_people(
     }
     dataset.subject = None;
     dataset.max_rows_per_subject = Some(people.max_rows());
+    if dataset.contributions.is_some() {
+        // its person key is one column
+        dataset.subject = systems.iter().find_map(|system| names(system).into_iter().next());
+        return Ok(());
+    }
     let has_several = |system: &&SystemColumns| {
         evidence.systems.get(&system.system).is_some_and(|known| known.persons < evidence.rows)
     };

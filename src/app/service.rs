@@ -192,6 +192,16 @@ impl AppService {
         Ok(dataset)
     }
 
+    /// Whether the caller may see counts of a dataset: with the scope, or as the one who uploaded it. What cannot be found out is
+    /// hidden.
+    pub async fn sees_counts(&self, caller: &Caller, dataset: Uuid) -> bool {
+        if caller.may_inspect(None) {
+            return true;
+        }
+        let found = self.store.dataset(&caller.tenant, dataset).await;
+        found.is_ok_and(|found| found.is_some_and(|found| caller.may_inspect(found.uploaded_by.as_deref())))
+    }
+
     /// A dataset whose table the caller may see.
     ///
     /// # Errors

@@ -12,14 +12,18 @@ use super::record_key::RecordKeyCheck;
 use super::service::AppService;
 use crate::control::Control;
 use crate::identity::Caller;
-use crate::inputs::{column_of, encrypt_profiles, evidence_problem, keep_evidence};
+use crate::inputs::{column_of, contribution_problem, encrypt_profiles, evidence_problem, keep_evidence};
 use crate::microdata::formats::compression::decoder;
 use crate::microdata::formats::csv::CsvOptions;
-use crate::microdata::formats::{Encoding, IngestError, IngestLimits, InputFormat};
+use crate::microdata::formats::{Encoding, IngestError, IngestLimits, InputFormat, TableReader};
 use crate::microdata::{AttributeType, Chunk, ChunkColumn, ColumnProfile, ProfileBuilder, formats};
-use crate::people::{Evidence, EvidenceCollector, SystemColumns};
-use crate::ports::{AuditAction, DatasetRecord, StoreError};
+use crate::people::{
+    BoundedTable, ContributionBound, ContributionCounts, ContributionSpool, Evidence, EvidenceCollector, KeyLayout,
+    SystemColumns,
+};
+use crate::ports::{AuditAction, BoundedContributions, DatasetRecord, StoreError};
 use crate::problem::{Kind, Problem};
+use crate::publication::ContributionChoice;
 use crate::vault::{Ciphertext, CiphertextContext, ContentHasher, DataKey};
 
 /// What the caller says of a table.
@@ -41,6 +45,8 @@ pub struct UploadRequest {
     pub subject: Option<String>,
     /// The most rows of one subject.
     pub max_rows_per_subject: Option<u64>,
+    /// Which rows of a person are kept; all, where it says nothing.
+    pub keep: Option<KeptContributions>,
     /// What the table is written in.
     pub format: InputFormat,
     /// How the bytes are packed.
@@ -51,6 +57,27 @@ pub struct UploadRequest {
     pub limits: IngestLimits,
     /// Where a file is kept that is read from its end.
     pub spool: PathBuf,
+}
+
+/// How many rows of a person are kept, and which.
+#[derive(Clone, Debug)]
+pub struct KeptContributions {
+    /// The most rows of a person.
+    pub rows: u64,
+    /// How they are chosen.
+    pub choice: ContributionChoice,
+}
+
+impl UploadRequest {
+    /// How many rows of a person are kept, where others are left out.
+    pub(super) fn kept_rows(&self) -> Option<u64> {
+        self.keep.as_ref().map(|keep| keep.rows)
+    }
+
+    /// The most rows of a person of no population.
+    fn max_rows(&self) -> Option<u64> {
+        self.max_rows_per_subject.or(self.kept_rows())
+    }
 }
 
 /// An upload on a blocking thread, under an id that nothing has.
@@ -95,7 +122,7 @@ impl<'a> Upload<'a> {
         received: &dyn Fn() -> Result<u64, Problem>,
     ) -> Result<DatasetRecord, Problem> {
         let people = self.handle.block_on(self.service.upload_people(self.caller, &request))?;
-        let WrittenTable { stored, wrapped_key, rows, names, kinds, content, collected } =
+        let WrittenTable { stored, wrapped_key, rows, names, kinds, content, collected, bounded } =
             self.write(&request, &people, body)?;
         let bytes = received()?;
         let CollectedPeople { record_key, evidence, systems } = collected;
@@ -103,13 +130,15 @@ impl<'a> Upload<'a> {
         let evidence = stored.evidence(evidence)?;
         let columns = names.into_iter().zip(kinds).zip(0..);
         let profiles = columns.map(|((name, kind), column)| stored.profile(column, name, kind, &request.limits));
-        let profiles: Vec<ColumnProfile> = profiles.collect::<Result<_, _>>()?;
-        if let Some((subject, most)) = request.subject.as_ref().zip(request.max_rows_per_subject)
+        let mut profiles: Vec<ColumnProfile> = profiles.collect::<Result<_, _>>()?;
+        let contributions = bounded.map(|of| of.noted(&mut profiles));
+        if let Some((subject, most)) = request.subject.as_ref().zip(request.max_rows())
             && systems.is_empty()
         {
             check_subjects(subject, most, &profiles)?;
         }
         let ciphertext = encrypt_profiles(&stored.key, &profiles)?;
+        let max_rows_per_subject = request.max_rows();
         let mut dataset = DatasetRecord {
             id: self.id,
             tenant: self.caller.tenant.clone(),
@@ -120,8 +149,9 @@ impl<'a> Upload<'a> {
             population: None,
             person: BTreeMap::new(),
             record_key: request.record_key,
+            max_rows_per_subject,
             subject: request.subject,
-            max_rows_per_subject: request.max_rows_per_subject,
+            contributions,
             uploaded_by: self.caller.actor.name(),
             created_at: self.service.clock.now(),
             rows,
@@ -157,6 +187,16 @@ impl<'a> Upload<'a> {
         let names = reader.names().to_vec();
         known_columns(request, &names)?;
         let layout = people.layout(&names, request.record_key.as_deref())?;
+        let mut bounded = None;
+        if let Some(keep) = &request.keep {
+            let table = self.bounded(request, keep, &layout, reader)?;
+            bounded = Some(BoundedRows {
+                choice: keep.choice.clone(),
+                counts: table.counts,
+                chose_rows: table.chose_rows.clone(),
+            });
+            reader = Box::new(table);
+        }
 
         let (key, wrapped_key) = self.service.vault.fresh_data_key(self.id).map_err(StoreError::from)?;
         self.handle.block_on(self.service.store.begin_upload(self.id, &wrapped_key))?;
@@ -183,7 +223,38 @@ impl<'a> Upload<'a> {
         if rows == 0 {
             return Err(Problem::new(Kind::EmptyTable, "the table has no rows"));
         }
-        Ok(WrittenTable { stored, wrapped_key, rows, names, kinds: reader.kinds(), content, collected })
+        Ok(WrittenTable { stored, wrapped_key, rows, names, kinds: reader.kinds(), content, collected, bounded })
+    }
+
+    /// The table without the rows of persons that exceed the bound. They are never stored.
+    fn bounded(
+        self,
+        request: &UploadRequest,
+        keep: &KeptContributions,
+        layout: &KeyLayout,
+        reader: Box<dyn TableReader>,
+    ) -> Result<BoundedTable, Problem> {
+        let person = match (&layout.systems[..], &request.subject) {
+            ([system], _) if system.columns.len() == 1 => system.clone(),
+            ([], Some(subject)) => {
+                let column = layout.names.iter().position(|name| name == subject);
+                SystemColumns::alone("subject", column.into_iter().collect())
+            }
+            ([], None) => {
+                let detail = "keep needs to know whose a row is: name the column with subject, or a population with a \
+                              person key";
+                return Err(Problem::new(Kind::MalformedRequest, detail));
+            }
+            _ => {
+                let detail = "keep needs one column that identifies persons: name one of the table with person, or add \
+                              one with a number for each person";
+                return Err(Problem::new(Kind::MalformedRequest, detail));
+            }
+        };
+        let bound = ContributionBound { rows: keep.rows, order: keep.choice.order(), person };
+        let control = Control::default();
+        let spool = ContributionSpool { limits: &request.limits, folder: &request.spool, control: &control };
+        BoundedTable::read(reader, &bound, &self.hasher(), spool).map_err(contribution_problem)
     }
 }
 
@@ -196,6 +267,26 @@ struct WrittenTable<'a> {
     kinds: Vec<Option<AttributeType>>,
     content: TableContentHash,
     collected: CollectedPeople,
+    bounded: Option<BoundedRows>,
+}
+
+/// What became of the rows of persons who had more than are kept.
+struct BoundedRows {
+    choice: ContributionChoice,
+    counts: ContributionCounts,
+    /// For each column whether it says something of the choice.
+    chose_rows: Vec<bool>,
+}
+
+impl BoundedRows {
+    /// What the dataset says of it; the profiles say which columns chose.
+    fn noted(self, profiles: &mut [ColumnProfile]) -> BoundedContributions {
+        for (profile, chose_rows) in profiles.iter_mut().zip(self.chose_rows) {
+            profile.chose_rows = chose_rows;
+        }
+        let ContributionCounts { rows, persons } = self.counts;
+        BoundedContributions { choice: self.choice, left_out_rows: rows, cut_persons: persons }
+    }
 }
 
 /// What is gathered of the people of an upload.

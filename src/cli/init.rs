@@ -8,6 +8,7 @@ use clap::Args;
 use serde_json::{Map, Value, json};
 
 use super::exit::CommandOutcome;
+use super::job_files::KeepOptions;
 use super::progress::ProgressBarGuard;
 use super::standard_output::ended;
 use super::table_file::{TableFile, TableOptions, is_standard_input};
@@ -45,6 +46,8 @@ pub struct InitArguments {
     /// The column that identifies data subjects with several rows; guarantees then hold for persons
     #[arg(long, value_name = "COLUMN")]
     subject: Option<String>,
+    #[command(flatten)]
+    keep: KeepOptions,
 }
 
 fn declared_role(text: &str) -> Result<(String, String), String> {
@@ -62,11 +65,18 @@ impl InitArguments {
         })
     }
 
+    /// The unit of protection, where it is declared.
+    fn unit(&self) -> Unit {
+        self.keep.unit(self.subject.as_deref())
+    }
+
     /// The declared roles as the service takes them.
     fn request(&self) -> Value {
         let roles: Map<String, Value> =
             self.roles.iter().map(|(column, role)| (column.clone(), role.clone().into())).collect();
-        json!({"roles": roles, "subject": self.subject})
+        // of a table that is bounded, the subject is known already
+        let subject = self.subject.as_ref().filter(|_| self.unit() == Unit::Row);
+        json!({"roles": roles, "subject": subject})
     }
 }
 
@@ -91,18 +101,19 @@ pub(super) fn run(arguments: &InitArguments) -> Result<CommandOutcome, CommandOu
     interrupt::cancel_on_signal(&control);
     let shown = ProgressBarGuard::begin(&control);
     let limits = IngestLimits::default();
-    let read = input::profiled(&table, &limits, &control)?;
+    let unit = arguments.unit();
+    let read = input::profiled(&table, &unit, &limits, &control)?;
     let facts: Vec<ColumnFacts> = read.profiles.iter().map(|profile| ColumnFacts::new(profile, read.rows)).collect();
     let mut roles = read_suggestion_request(&arguments.request(), &facts)
         .map_err(|faults| CommandOutcome::Refused(Box::new(Problem::of_faults(faults))))?;
-    let mut suggestion = suggest(&read, &roles, &limits, &control)?;
+    let mut suggestion = suggest(&read, &unit, &roles, &control)?;
     drop(shown);
     let io = |error: std::io::Error| CommandOutcome::io(Path::new("terminal"), &error);
     // each round settles its questions, and there is at most one for each column
     while asks && !suggestion.questions.is_empty() {
         let (stdin, stdout) = (std::io::stdin(), std::io::stdout());
         ask(&suggestion.questions, &mut roles, &mut stdin.lock(), &mut stdout.lock()).map_err(io)?;
-        suggestion = suggest(&read, &roles, &limits, &control)?;
+        suggestion = suggest(&read, &unit, &roles, &control)?;
     }
     write(&output, &suggestion.specification, arguments.force)?;
     ended(describe(&suggestion, arguments, &output))?;
@@ -111,10 +122,11 @@ pub(super) fn run(arguments: &InitArguments) -> Result<CommandOutcome, CommandOu
 
 fn suggest(
     read: &input::ProfiledTable,
+    unit: &Unit,
     roles: &DeclaredRoles,
-    limits: &IngestLimits,
     control: &Control,
 ) -> Result<Suggestion, CommandOutcome> {
+    let limits = &IngestLimits::default();
     let loaded = engine::columns_to_load(&read.profiles, roles, limits);
     let table = read.table(&loaded);
     let input = SuggestionInput {
@@ -123,7 +135,7 @@ fn suggest(
         table: &table,
         rows: read.rows,
         keys: &[],
-        unit: &Unit::Row,
+        unit,
         roles,
         limits,
     };
@@ -190,7 +202,9 @@ fn describe(suggestion: &Suggestion, arguments: &InitArguments, output: &Path) -
     let (table, specification) = (quoted(&arguments.table), quoted(output));
     write!(stdout, "\nwritten to {}; to publish:\n", output.display())?;
     write!(stdout, "  guardian publish {table} {specification} --out release{}", arguments.options.in_words())?;
-    if let Some(subject) = &suggestion.subject {
+    if let (Some(subject), true) = (&arguments.subject, arguments.unit() != Unit::Row) {
+        write!(stdout, " --subject {}{}", quoted(Path::new(subject)), arguments.keep.in_words())?;
+    } else if let Some(subject) = &suggestion.subject {
         let column = quoted(Path::new(&subject.column));
         write!(stdout, " --subject {column} --max-rows-per-subject {}", subject.max_rows)?;
     }

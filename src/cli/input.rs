@@ -5,6 +5,7 @@ use std::path::Path;
 use ahash::AHashMap;
 use serde_json::Value;
 
+use super::contributions::{self, OpenedTable};
 use super::exit::CommandOutcome;
 use super::table_file::TableFile;
 use crate::control::Control;
@@ -14,6 +15,8 @@ use crate::microdata::formats::IngestLimits;
 use crate::microdata::{AttributeType, Chunk, Column, ColumnBuilder, ColumnProfile, Table};
 use crate::problem::{Fault, Kind, Problem};
 use crate::publication::Unit;
+use crate::random::RandomStreams;
+use crate::report::LeftOutContributions;
 use crate::spec::{self, ColumnFacts, DatasetSchema, DocumentSource, ParsedDocument, Specification};
 
 /// A table and its checked specification.
@@ -22,6 +25,8 @@ pub(super) struct InputJob {
     pub(super) table: Table,
     /// The reason why the rows contradict the unit of protection.
     pub(super) persons: Option<Problem>,
+    /// What was left out, where a bounded number of rows of each person is kept.
+    pub(super) contributions: Option<LeftOutContributions>,
 }
 
 /// Reads a JSON document.
@@ -35,6 +40,8 @@ pub(super) struct JobSource<'a> {
     pub(super) table: TableFile<'a>,
     pub(super) document: &'a Value,
     pub(super) unit: &'a Unit,
+    /// The key by which rows are drawn, where the unit keeps a bounded number of a person.
+    pub(super) streams: &'a RandomStreams,
     pub(super) origin: DocumentSource,
 }
 
@@ -48,12 +55,15 @@ pub(super) struct ReadJob<'a> {
     pub(super) reading: ParsedDocument,
     /// The reason why the rows contradict the unit of protection.
     pub(super) persons: Option<Problem>,
+    /// What was left out, where a bounded number of rows of each person is kept.
+    pub(super) contributions: Option<LeftOutContributions>,
 }
 
 /// Reads the columns that the document uses.
 pub(super) fn read<'a>(source: JobSource<'a>, control: &Control) -> Result<ReadJob<'a>, CommandOutcome> {
     let limits = IngestLimits::default();
-    let mut reader = source.table.open(&limits, control)?;
+    let OpenedTable { mut reader, contributions, chose_rows } =
+        contributions::open(&source.table, source.unit, source.streams, &limits, control)?;
     let ingest = |error| source.table.unread(control, error);
     let names = reader.names().to_vec();
     let mut persons = SubjectCounter::new(source.unit, &names)?;
@@ -82,7 +92,7 @@ pub(super) fn read<'a>(source: JobSource<'a>, control: &Control) -> Result<ReadJ
             None => facts[index].overflow = true,
             Some(column) => {
                 let profile = ColumnProfile::new(&names[index], &column);
-                facts[index] = ColumnFacts::new(&profile, rows);
+                facts[index] = ColumnFacts { chose_rows: chose_rows[index], ..ColumnFacts::new(&profile, rows) };
                 profiles.push(profile);
                 columns.push(column);
             }
@@ -98,6 +108,7 @@ pub(super) fn read<'a>(source: JobSource<'a>, control: &Control) -> Result<ReadJ
         profiles,
         reading,
         persons,
+        contributions,
     })
 }
 
@@ -125,9 +136,9 @@ impl DocumentContext<'_> {
 
 /// Reads the columns that the document uses and checks the document against them.
 pub(super) fn job(source: JobSource<'_>, control: &Control) -> Result<InputJob, CommandOutcome> {
-    let ReadJob { context, columns, reading, persons, .. } = read(source, control)?;
+    let ReadJob { context, columns, reading, persons, contributions, .. } = read(source, control)?;
     let (specification, table) = checked(reading, columns).map_err(|faults| context.refusal(faults))?;
-    Ok(InputJob { specification, table, persons })
+    Ok(InputJob { specification, table, persons, contributions })
 }
 
 /// All columns of a table with their profiles.
@@ -151,10 +162,13 @@ impl ProfiledTable {
 /// Reads and profiles all columns of a table.
 pub(super) fn profiled(
     table: &TableFile<'_>,
+    unit: &Unit,
     limits: &IngestLimits,
     control: &Control,
 ) -> Result<ProfiledTable, CommandOutcome> {
-    let mut reader = table.open(limits, control)?;
+    // a suggestion publishes nothing: any key will do, and the same gives the same suggestion
+    let OpenedTable { mut reader, chose_rows, .. } =
+        contributions::open(table, unit, &RandomStreams::Identity, limits, control)?;
     let ingest = |error| table.unread(control, error);
     let names = reader.names().to_vec();
     let mut columns: Vec<UsedColumn> =
@@ -170,8 +184,8 @@ pub(super) fn profiled(
     let kinds = reader.kinds();
     let columns: Vec<Option<Column>> =
         columns.into_iter().map(|column| Some(column.builder?.finish(kinds[column.index]))).collect();
-    let profile = |(name, column): (&String, &Option<Column>)| match column {
-        Some(column) => ColumnProfile::new(name, column),
+    let profile = |((name, column), chose_rows): ((&String, &Option<Column>), bool)| match column {
+        Some(column) => ColumnProfile { chose_rows, ..ColumnProfile::new(name, column) },
         None => ColumnProfile {
             name: name.clone(),
             kind: AttributeType::Text,
@@ -181,9 +195,10 @@ pub(super) fn profiled(
             identifier: false,
             mostly_distinct: true,
             bytes: None,
+            chose_rows,
         },
     };
-    Ok(ProfiledTable { profiles: names.iter().zip(&columns).map(profile).collect(), rows, columns })
+    Ok(ProfiledTable { profiles: names.iter().zip(&columns).zip(chose_rows).map(profile).collect(), rows, columns })
 }
 
 /// A column that the document uses.
@@ -236,7 +251,7 @@ impl<'a> SubjectCounter<'a> {
     fn new(unit: &'a Unit, names: &[String]) -> Result<Self, CommandOutcome> {
         let by = match unit {
             Unit::Row => None,
-            Unit::Subject { attribute, max_rows } => {
+            Unit::Subject { attribute, max_rows, .. } => {
                 let unknown = || CommandOutcome::Usage(format!("the table has no subject column {attribute:?}"));
                 let column = names.iter().position(|name| name == attribute).ok_or_else(unknown)?;
                 Some(SubjectColumn { index: column, name: attribute, max_rows: *max_rows })

@@ -6,7 +6,62 @@ use clap::Args;
 
 use super::exit::CommandOutcome;
 use super::table_file::{TableFile, TableOptions};
-use crate::publication::Unit;
+use super::words::quoted;
+use crate::publication::{ContributionChoice, Unit};
+
+/// Whose rows a table holds.
+#[derive(Args)]
+pub(super) struct UnitOptions {
+    /// The column that identifies data subjects with several rows; guarantees then hold for persons
+    #[arg(long, value_name = "COLUMN", requires = "rows_of_a_person")]
+    subject: Option<String>,
+    /// Maximum number of rows of a data subject; a table with more is refused
+    #[arg(long, value_name = "ROWS", requires = "subject", group = "rows_of_a_person", value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
+    max_rows_per_subject: Option<u64>,
+    #[command(flatten)]
+    keep: KeepOptions,
+}
+
+/// How many rows of a person are kept.
+#[derive(Args)]
+pub(super) struct KeepOptions {
+    /// Keeps at most this number of rows of a data subject, by a secret draw, and leaves out the others
+    #[arg(long, value_name = "ROWS", requires = "subject", group = "rows_of_a_person", value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
+    keep: Option<u64>,
+    /// Keeps the rows with the smallest values of this column, which must say nothing of a sensitive column
+    #[arg(long, value_name = "COLUMN", requires = "keep")]
+    keep_order: Option<String>,
+}
+
+impl UnitOptions {
+    /// The unit of protection.
+    fn unit(&self) -> Unit {
+        let kept = self.keep.unit(self.subject.as_deref());
+        match (&self.subject, self.max_rows_per_subject) {
+            (Some(attribute), Some(max_rows)) if self.keep.keep.is_none() => {
+                Unit::Subject { attribute: attribute.clone(), max_rows, kept: None }
+            }
+            _ => kept,
+        }
+    }
+}
+
+impl KeepOptions {
+    /// The unit of protection of what is kept; a row where nothing is left out.
+    pub(super) fn unit(&self, subject: Option<&str>) -> Unit {
+        let Some((attribute, max_rows)) = subject.zip(self.keep) else { return Unit::Row };
+        let order = self.keep_order.clone();
+        let choice = order.map_or(ContributionChoice::Random, ContributionChoice::First);
+        Unit::Subject { attribute: attribute.to_owned(), max_rows, kept: Some(choice) }
+    }
+
+    /// The options as they stand on a command line, each after a space.
+    pub(super) fn in_words(&self) -> String {
+        let keep = self.keep.map(|rows| format!(" --keep {rows}"));
+        let order = self.keep_order.as_ref().map(|column| format!(" --keep-order {}", quoted(Path::new(column))));
+        keep.into_iter().chain(order).collect()
+    }
+}
 
 /// The files of a job, and whose rows they hold.
 #[derive(Args)]
@@ -25,12 +80,8 @@ pub(super) struct JobFiles {
     spec: Option<PathBuf>,
     #[command(flatten)]
     options: TableOptions,
-    /// The column that identifies data subjects with several rows; guarantees then hold for persons
-    #[arg(long, value_name = "COLUMN", requires = "max_rows_per_subject")]
-    subject: Option<String>,
-    /// Maximum number of rows of a data subject; a table with more is refused
-    #[arg(long, value_name = "ROWS", requires = "subject", value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
-    max_rows_per_subject: Option<u64>,
+    #[command(flatten)]
+    unit: UnitOptions,
 }
 
 impl JobFiles {
@@ -47,10 +98,7 @@ impl JobFiles {
 
     /// The unit of protection.
     pub(super) fn unit(&self) -> Unit {
-        match (&self.subject, self.max_rows_per_subject) {
-            (Some(attribute), Some(max_rows)) => Unit::Subject { attribute: attribute.clone(), max_rows },
-            _ => Unit::Row,
-        }
+        self.unit.unit()
     }
 }
 

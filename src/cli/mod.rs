@@ -5,6 +5,7 @@ mod audit_log;
 mod backup;
 mod completions;
 mod configuration_file;
+mod contributions;
 mod demo;
 mod examples;
 mod exit;

@@ -58,9 +58,11 @@ struct PlannedJob {
 /// Plans as the service does, without a ledger.
 fn planned(arguments: &PlanArguments, document: &Value, control: &Control) -> Result<PlannedJob, CommandOutcome> {
     let unit = arguments.files.unit();
-    let source =
-        input::JobSource { table: arguments.files.table()?, document, unit: &unit, origin: DocumentSource::LocalPlan };
-    let input::ReadJob { context, rows, columns, profiles, reading, persons } = input::read(source, control)?;
+    let key = ReleaseKey::draw().map_err(|error| CommandOutcome::Internal(error.to_string()))?;
+    let streams = &RandomStreams::Keyed(key);
+    let (table, origin) = (arguments.files.table()?, DocumentSource::LocalPlan);
+    let source = input::JobSource { table, document, unit: &unit, streams, origin };
+    let input::ReadJob { context, rows, columns, profiles, reading, persons, .. } = input::read(source, control)?;
     if let Some(problem) = persons {
         return Err(CommandOutcome::Refused(Box::new(problem)));
     }
@@ -76,11 +78,10 @@ fn planned(arguments: &PlanArguments, document: &Value, control: &Control) -> Re
         faults.extend(engine::check(&specification, &table));
         return Err(context.refusal(faults));
     }
-    let key = ReleaseKey::draw().map_err(|error| CommandOutcome::Internal(error.to_string()))?;
     let earlier = EarlierDisclosures::default();
     let input = DryRunInput { specification: &specification, earlier: &earlier, faults };
     let pair = TablePair { published: &table, extra: None };
-    let planned = engine::dry_run(input, pair, &RandomStreams::Keyed(key), control);
+    let planned = engine::dry_run(input, pair, streams, control);
     let mut plan = planned.map_err(|stopped| match stopped {
         engine::EngineError::Refused(problem) if !problem.errors.is_empty() => context.refusal(problem.errors),
         other => other.into(),

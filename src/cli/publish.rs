@@ -66,15 +66,15 @@ pub(super) fn run(arguments: &PublishArguments, json: bool) -> Result<CommandOut
     let (table, unit) = (arguments.files.table()?, arguments.files.unit());
     let mut draft = FolderDraft::begin(&arguments.out).map_err(|error| CommandOutcome::io(&arguments.out, &error))?;
     let origin = if arguments.reproduce.is_some() { DocumentSource::Reproduction } else { DocumentSource::CommandLine };
-    let job = input::job(JobSource { table, document: &document, unit: &unit, origin }, &control)?;
-    if let Some(problem) = job.persons {
-        return Err(CommandOutcome::Refused(Box::new(problem)));
-    }
     let streams = match &arguments.reproduce {
         None => RandomStreams::Keyed(ReleaseKey::draw().map_err(|error| CommandOutcome::Internal(error.to_string()))?),
         Some(KeyOption::Bytes(bytes)) => RandomStreams::Keyed(ReleaseKey::from_bytes(*bytes)),
         Some(KeyOption::Identity) => RandomStreams::Identity,
     };
+    let job = input::job(JobSource { table, document: &document, unit: &unit, streams: &streams, origin }, &control)?;
+    if let Some(problem) = job.persons {
+        return Err(CommandOutcome::Refused(Box::new(problem)));
+    }
     let order = ReleaseInput {
         specification: &job.specification,
         table: &job.table,
@@ -82,6 +82,7 @@ pub(super) fn run(arguments: &PublishArguments, json: bool) -> Result<CommandOut
         extra: None,
         earlier: &EarlierDisclosures::default(),
         provenance: &provenance(arguments.reproduce.is_some()),
+        contributions: job.contributions,
     };
     let released = engine::release(&order, &mut draft, &control)?;
     drop(shown);

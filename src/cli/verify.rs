@@ -7,18 +7,21 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
+use super::contributions::{self, OriginalRows};
 use super::exit::CommandOutcome;
 use super::folder::Folder;
+use super::input::{InputJob, JobSource};
 use super::progress::ProgressBarGuard;
 use super::standard_output::ended;
 use super::table_file::{TableFile, TableOptions, is_standard_input};
 use super::{input, interrupt};
 use crate::config::LogFormat;
 use crate::control::Control;
-use crate::engine::{self, VerificationInput};
+use crate::engine::{self, VerificationInput, WholeOriginal};
 use crate::publication::{CheckName, Unit};
-use crate::report::{CheckResult, VerificationSummary};
-use crate::spec::DocumentSource;
+use crate::random::RandomStreams;
+use crate::report::{CheckResult, Manifest, VerificationSummary};
+use crate::spec::{DocumentSource, Specification};
 use crate::telemetry;
 
 /// Options of the verification.
@@ -63,36 +66,37 @@ fn release(directory: &Path, arguments: &VerifyArguments, json: bool) -> Result<
     let shown = ProgressBarGuard::begin(&control);
     let folder = Folder::new(directory);
     let manifest = folder.manifest().map_err(CommandOutcome::InputOutput)?;
-    // with the original, the rules come from the specification instead of the manifest
-    let job = match &arguments.original {
-        None => None,
-        Some(path) => {
-            let document = input::document(&directory.join("specification.json"))?;
-            let table = TableFile { path, format: None, options: arguments.options.parsed()? };
-            let (document, unit, origin) = (&document, &manifest.unit, DocumentSource::Reproduction);
-            Some(input::job(input::JobSource { table, document, unit, origin }, &control)?)
-        }
-    };
+    let original = OriginalTable::read(directory, arguments, &manifest, &control)?;
     let listed: Vec<String> = manifest.attributes().into_iter().map(|(name, _)| name).collect();
+    // with the original, the rules come from the specification instead of the manifest
+    let specification = original.specification();
     let claim = VerificationInput {
         manifest: &manifest,
-        names: job.as_ref().map_or(&listed, |job| &job.specification.published_names),
-        rules: job.as_ref().map(|job| job.specification.method.rules()),
-        excludable: job.as_ref().map(|job| job.specification.excludable.as_slice()),
-        taxonomies: job.as_ref().map(|job| job.specification.taxonomies.as_slice()),
-        requirements: job.as_ref().map(|job| job.specification.method.requirements()),
-        thresholds: job.as_ref().map(|job| job.specification.thresholds.as_slice()),
-        closes: job.as_ref().map(|job| job.specification.method.closed_reason().is_some()),
-        original: job.as_ref().map(|job| &job.table),
+        names: specification.map_or(&listed, |of| &of.published_names),
+        rules: specification.map(|of| of.method.rules()),
+        excludable: specification.map(|of| of.excludable.as_slice()),
+        taxonomies: specification.map(|of| of.taxonomies.as_slice()),
+        requirements: specification.map(|of| of.method.requirements()),
+        thresholds: specification.map(|of| of.thresholds.as_slice()),
+        closes: specification.map(|of| of.method.closed_reason().is_some()),
+        original: original.job.as_ref().map(|job| &job.table),
     };
-    let mut summary = engine::verify(&claim, &folder, &control).map_err(|stopped| match stopped {
+    let failed = |stopped| match stopped {
         engine::EngineError::Failed { cause, .. } => {
             CommandOutcome::InputOutput(format!("{}: {cause}", directory.display()))
         }
-        other => other.into(),
-    })?;
+        other => CommandOutcome::from(other),
+    };
+    let mut summary = engine::verify(&claim, &folder, &control).map_err(failed)?;
+    if let Some(OriginalRows { specification, table, persons, ranks }) = &original.whole {
+        let names = &specification.published_names;
+        let original = WholeOriginal { table, names, persons, ranks };
+        let check = engine::verify_contributions(&manifest, &original, &folder, &control).map_err(failed)?;
+        summary.verified &= check.passed;
+        summary.checks.push(check);
+    }
     drop(shown);
-    if let Some(job) = job.filter(|_| manifest.unit != Unit::Row) {
+    if let Some(job) = original.job.filter(|_| manifest.unit != Unit::Row) {
         // only the original shows whether the rows satisfy the unit of protection
         summary.verified &= job.persons.is_none();
         summary.checks.push(CheckResult {
@@ -103,6 +107,41 @@ fn release(directory: &Path, arguments: &VerifyArguments, json: bool) -> Result<
     }
     ended(say(&summary, json))?;
     Ok(if summary.verified { CommandOutcome::Done } else { CommandOutcome::NotVerified })
+}
+
+/// The original of a release, where it is given.
+#[derive(Default)]
+struct OriginalTable {
+    /// With the rows that were published.
+    job: Option<InputJob>,
+    /// With all rows, where some were left out by a secret draw.
+    whole: Option<OriginalRows>,
+}
+
+impl OriginalTable {
+    fn read(
+        directory: &Path,
+        arguments: &VerifyArguments,
+        manifest: &Manifest,
+        control: &Control,
+    ) -> Result<Self, CommandOutcome> {
+        let Some(path) = &arguments.original else { return Ok(Self::default()) };
+        let document = &input::document(&directory.join("specification.json"))?;
+        let table = TableFile { path, format: None, options: arguments.options.parsed()? };
+        let unit = &manifest.unit;
+        if unit.kept().is_some() {
+            let whole = contributions::original(&table, document, unit, control)?;
+            return Ok(Self { job: None, whole: Some(whole) });
+        }
+        let (streams, origin) = (&RandomStreams::Identity, DocumentSource::Reproduction);
+        let job = input::job(JobSource { table, document, unit, streams, origin }, control)?;
+        Ok(Self { job: Some(job), whole: None })
+    }
+
+    fn specification(&self) -> Option<&Specification> {
+        let of_whole = self.whole.as_ref().map(|original| &original.specification);
+        self.job.as_ref().map(|job| &job.specification).or(of_whole)
+    }
 }
 
 fn say(summary: &VerificationSummary, json: bool) -> std::io::Result<()> {

@@ -35,6 +35,7 @@ pub use plan::types::{
 };
 pub use prepare::annotations::{annotate, annotate_with_unknown};
 pub use prepare::unused_thresholds::Inspection;
+pub use read_back::contributions::{WholeOriginal, verify_contributions};
 pub use read_back::external::{
     ReadFile, ReserveMemory, VerificationMaterial, read_file, read_published, rules_of, submitted_tables,
     tables_with_counterfeits,

@@ -12,7 +12,8 @@ use crate::control::Control;
 use crate::microdata::Chunk;
 use crate::microdata::formats::IngestError;
 use crate::people::{
-    Evidence, EvidenceCollector, EvidenceError, KeyLayout, KeyedHash, PopulationRegistry, SystemColumns,
+    ContributionError, Evidence, EvidenceCollector, EvidenceError, KeyLayout, KeyedHash, PopulationRegistry,
+    SystemColumns,
 };
 use crate::ports::{DatasetRecord, Store, StoreError};
 use crate::problem::{Kind, Problem};
@@ -98,6 +99,19 @@ pub(crate) fn keep_evidence(
     let evidence = collector.finish(control, put)?;
     handle.block_on(store.put_evidence(dataset, &evidence)).map_err(failed)?;
     Ok(evidence)
+}
+
+/// The problem of a table of which rows cannot be chosen.
+pub(crate) fn contribution_problem(error: ContributionError) -> Problem {
+    let detail = error.to_string();
+    match error {
+        ContributionError::Ingest(error) => error.into(),
+        ContributionError::Keyless { row, column } => {
+            Problem::new(Kind::UploadMalformed, detail).with("row", row).with("column", column)
+        }
+        ContributionError::UnknownOrder(column) => Problem::new(Kind::MalformedRequest, detail).with("column", column),
+        ContributionError::Cancelled(_) => Problem::new(Kind::Unavailable, "the choice of rows was stopped"),
+    }
 }
 
 /// The answer where the evidence of a table cannot be collected.

@@ -27,7 +27,7 @@ pub(crate) use context::JobContext;
 pub(crate) use earlier_releases::read_earlier_releases;
 pub(crate) use env::{ColumnSelection, InputEnv};
 pub(crate) use error::{InputError, dictionary_problem};
-pub(crate) use evidence::{StoredRows, evidence_problem, keep_evidence};
+pub(crate) use evidence::{StoredRows, contribution_problem, evidence_problem, keep_evidence};
 pub(crate) use external_rows::{ExternalAttributes, ExternalRows, NO_SINGLE_COLUMN_DETAIL};
 pub use memory::{MemoryBudget, MemoryPermit};
 pub(crate) use memory_estimate::{columns_memory, job_memory};

@@ -15,7 +15,10 @@ impl DatasetRecord {
     #[must_use]
     pub fn unit(&self) -> Unit {
         match (&self.subject, self.max_rows_per_subject) {
-            (Some(attribute), Some(max_rows)) => Unit::Subject { attribute: attribute.clone(), max_rows },
+            (Some(attribute), Some(max_rows)) => {
+                let kept = self.contributions.as_ref().map(|bounded| bounded.choice.clone());
+                Unit::Subject { attribute: attribute.clone(), max_rows, kept }
+            }
             _ => Unit::Row,
         }
     }

@@ -32,7 +32,9 @@ use crate::publication::{
     CompositionMode, IdentityScope, PersonsKnown, PublishedBytes, PublishedPeople, ReleaseStatus, StatementKind,
 };
 use crate::random::{RandomStreams, ReleaseKey};
-use crate::report::{InternalReport, ManifestIdentity, ManifestStatement, Provenance, public_report};
+use crate::report::{
+    InternalReport, LeftOutContributions, ManifestIdentity, ManifestStatement, Provenance, public_report,
+};
 use crate::spec::{PeopleChoice, Specification};
 use crate::vault::{Ciphertext, CiphertextContext, Vault};
 
@@ -173,7 +175,13 @@ impl Publisher {
             reproducible: false,
         };
         let PublishRun { specification, streams, .. } = *work;
-        let order = ReleaseInput { specification, table, extra, streams, earlier, provenance: &provenance };
+        let contributions = work
+            .dataset
+            .contributions
+            .as_ref()
+            .map(|of| LeftOutContributions { left_out_rows: of.left_out_rows, cut_persons: of.cut_persons });
+        let provenance = &provenance;
+        let order = ReleaseInput { specification, table, extra, streams, earlier, provenance, contributions };
         let mut storage = EnginePartStore(work.storage());
         let released = engine::release(&order, &mut storage, control)?;
         control.begin(Phase::Commit, 1)?;

@@ -33,6 +33,11 @@ pub struct ColumnProfile {
     /// The bytes of the distinct values together, where they are counted.
     #[serde(default)]
     pub bytes: Option<u64>,
+    /// Whether the rows of persons were chosen by this column, by one that determines it or is determined by it, or by one of which its
+    /// values are ranges.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    #[schema(required = false)]
+    pub chose_rows: bool,
 }
 
 impl ColumnProfile {
@@ -52,6 +57,7 @@ impl ColumnProfile {
             identifier: distinct_above(90, kind, distinct, present),
             mostly_distinct: distinct_above(50, kind, distinct, present),
             bytes: Some(column.domain.iter().flatten().map(|value| value.len() as u64).sum()),
+            chose_rows: false,
         }
     }
 
@@ -158,6 +164,7 @@ impl ProfileBuilder {
             identifier: distinct_above(90, kind, distinct, present),
             mostly_distinct: distinct_above(50, kind, distinct, present),
             bytes: counted.then_some(found.bytes),
+            chose_rows: false,
         }
     }
 }

@@ -17,6 +17,14 @@ pub struct SystemColumns {
     pub columns: Vec<usize>,
 }
 
+impl SystemColumns {
+    /// Columns whose texts identify persons as they are written.
+    #[must_use]
+    pub fn alone(system: &str, columns: Vec<usize>) -> Self {
+        Self { system: system.to_owned(), fold: Fold::Exact, columns }
+    }
+}
+
 /// The key of a row.
 #[derive(Clone, Copy)]
 pub(super) struct RowKey {

@@ -16,15 +16,42 @@ const MIN_RUN_HASHES: usize = 1 << 12;
 /// Bytes of a run that are read at once.
 const READ_BYTES: usize = 1 << 15;
 
-/// Bytes of an entry in the file.
-const ENTRY_BYTES: usize = 24;
+/// What is sorted. The bytes of an entry are as many as those of every other.
+pub(crate) trait SortedEntry: Copy + Ord {
+    /// How many they are.
+    const BYTES: usize;
+
+    /// Appends the bytes.
+    fn write(self, bytes: &mut Vec<u8>);
+
+    /// From its bytes.
+    fn read(bytes: &[u8]) -> Self;
+}
+
+/// A number from its bytes, the highest first.
+pub(super) fn number_of(bytes: &[u8]) -> u128 {
+    bytes.iter().fold(0, |word, &byte| word << 8 | u128::from(byte))
+}
 
 /// A hash and the row that it is of.
 type HashEntry = (u128, u64);
 
-/// Takes hashes in any order.
-pub(crate) struct ExternalSorter {
-    run: Vec<HashEntry>,
+impl SortedEntry for HashEntry {
+    const BYTES: usize = 24;
+
+    fn write(self, bytes: &mut Vec<u8>) {
+        bytes.extend_from_slice(&self.0.to_be_bytes());
+        bytes.extend_from_slice(&self.1.to_be_bytes());
+    }
+
+    fn read(bytes: &[u8]) -> Self {
+        (number_of(&bytes[..16]), number_of(&bytes[16..]) as u64)
+    }
+}
+
+/// Takes hashes, or other entries, in any order.
+pub(crate) struct ExternalSorter<E = HashEntry> {
+    run: Vec<E>,
     size: usize,
     folder: PathBuf,
     spilled: Option<(File, Vec<u64>)>,
@@ -33,6 +60,29 @@ pub(crate) struct ExternalSorter {
 impl ExternalSorter {
     pub(crate) fn new(folder: &Path) -> Self {
         Self::with_runs(folder, RUN_HASHES)
+    }
+
+    /// Takes one hash.
+    ///
+    /// # Errors
+    /// When the file cannot be written.
+    pub(crate) fn push(&mut self, hash: u128, row: u64) -> io::Result<()> {
+        self.push_entry((hash, row))
+    }
+
+    /// Gives all of them in their order.
+    ///
+    /// # Errors
+    /// As [`ExternalSorter::finish_entries`].
+    pub(crate) fn finish<F: From<io::Error>>(self, mut take: impl FnMut(u128, u64) -> Result<(), F>) -> Result<(), F> {
+        self.finish_entries(|(hash, row)| take(hash, row))
+    }
+}
+
+impl<E: SortedEntry> ExternalSorter<E> {
+    /// Of entries that are larger than hashes: fewer of them fit the same memory.
+    pub(crate) fn with_entries(folder: &Path) -> Self {
+        Self::with_runs(folder, RUN_HASHES * HashEntry::BYTES / E::BYTES)
     }
 
     /// Keeps at most `1 / of` of the usual memory: for one of several that are filled at once.
@@ -48,8 +98,8 @@ impl ExternalSorter {
     ///
     /// # Errors
     /// When the file cannot be written.
-    pub(crate) fn push(&mut self, hash: u128, row: u64) -> io::Result<()> {
-        self.run.push((hash, row));
+    pub(crate) fn push_entry(&mut self, entry: E) -> io::Result<()> {
+        self.run.push(entry);
         if self.run.len() < self.size { Ok(()) } else { self.spill() }
     }
 
@@ -59,8 +109,8 @@ impl ExternalSorter {
             Some(spilled) => spilled,
             none => none.insert((tempfile::tempfile_in(&self.folder)?, Vec::new())),
         };
-        let bytes: Vec<u8> =
-            self.run.iter().flat_map(|(hash, row)| hash.to_be_bytes().into_iter().chain(row.to_be_bytes())).collect();
+        let mut bytes = Vec::with_capacity(self.run.len() * E::BYTES);
+        self.run.iter().for_each(|entry| entry.write(&mut bytes));
         file.write_all(&bytes)?;
         ends.push(ends.last().unwrap_or(&0) + bytes.len() as u64);
         self.run.clear();
@@ -71,13 +121,13 @@ impl ExternalSorter {
     ///
     /// # Errors
     /// When the file cannot be read, or what `take` fails with.
-    pub(crate) fn finish<E: From<io::Error>>(
+    pub(crate) fn finish_entries<F: From<io::Error>>(
         mut self,
-        mut take: impl FnMut(u128, u64) -> Result<(), E>,
-    ) -> Result<(), E> {
+        mut take: impl FnMut(E) -> Result<(), F>,
+    ) -> Result<(), F> {
         if self.spilled.is_none() {
             self.run.sort_unstable();
-            return self.run.iter().try_for_each(|&(hash, row)| take(hash, row));
+            return self.run.iter().try_for_each(|entry| take(*entry));
         }
         if !self.run.is_empty() {
             self.spill()?;
@@ -92,8 +142,8 @@ impl ExternalSorter {
             runs.push(run);
             start = end;
         }
-        while let Some(Reverse(((hash, row), number))) = heads.pop() {
-            take(hash, row)?;
+        while let Some(Reverse((entry, number))) = heads.pop() {
+            take(entry)?;
             heads.extend(runs[number].next(&file)?.map(|entry| Reverse((entry, number))));
         }
         Ok(())
@@ -101,25 +151,22 @@ impl ExternalSorter {
 }
 
 /// A sorted run in the file.
-struct SortedRun {
+struct SortedRun<E> {
     at: u64,
     end: u64,
-    read: std::vec::IntoIter<HashEntry>,
+    read: std::vec::IntoIter<E>,
 }
 
-impl SortedRun {
-    fn next(&mut self, file: &File) -> io::Result<Option<HashEntry>> {
+impl<E: SortedEntry> SortedRun<E> {
+    fn next(&mut self, file: &File) -> io::Result<Option<E>> {
         if self.read.len() == 0 && self.at < self.end {
-            let length = (READ_BYTES / ENTRY_BYTES * ENTRY_BYTES).min((self.end - self.at) as usize);
+            let length = (READ_BYTES / E::BYTES * E::BYTES).min((self.end - self.at) as usize);
             let mut bytes = vec![0; length];
             let mut file = file;
             file.seek(SeekFrom::Start(self.at))?;
             file.read_exact(&mut bytes)?;
             self.at += length as u64;
-            let (entries, _) = bytes.as_chunks::<ENTRY_BYTES>();
-            let number = |bytes: &[u8]| bytes.iter().fold(0_u128, |word, &byte| word << 8 | u128::from(byte));
-            let entry = |bytes: &[u8; ENTRY_BYTES]| (number(&bytes[..16]), number(&bytes[16..]) as u64);
-            self.read = entries.iter().map(entry).collect::<Vec<_>>().into_iter();
+            self.read = bytes.chunks_exact(E::BYTES).map(E::read).collect::<Vec<_>>().into_iter();
         }
         Ok(self.read.next())
     }

@@ -4,12 +4,25 @@ use std::collections::BTreeMap;
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
+use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use super::api_keys::AuditEntry;
 use super::error::StoreError;
 use super::page::{Cursor, Page};
+use crate::publication::ContributionChoice;
 use crate::vault::{Ciphertext, CiphertextContext};
+
+/// What became of the rows of persons who had more than are kept.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct BoundedContributions {
+    /// How the kept rows were chosen.
+    pub choice: ContributionChoice,
+    /// Rows that were left out; nothing of them is stored.
+    pub left_out_rows: u64,
+    /// Persons of whom rows were left out.
+    pub cut_persons: u64,
+}
 
 /// An uploaded table, without its rows.
 #[derive(Clone, PartialEq, Debug)]
@@ -36,6 +49,8 @@ pub struct DatasetRecord {
     pub subject: Option<String>,
     /// How many rows one subject may have.
     pub max_rows_per_subject: Option<u64>,
+    /// What was left out of the upload, where rows of a person were.
+    pub contributions: Option<BoundedContributions>,
     /// The name of the actor that uploaded it, if known.
     pub uploaded_by: Option<String>,
     /// When it became visible.

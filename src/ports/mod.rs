@@ -23,7 +23,7 @@ mod tenants;
 
 pub use crate::people::KeyedHash;
 pub use api_keys::{ApiKeyStore, AuditAction, AuditEntry, AuditFilter};
-pub use datasets::{ChunkEncryptor, DatasetRecord, DatasetStore, ListedDataset};
+pub use datasets::{BoundedContributions, ChunkEncryptor, DatasetRecord, DatasetStore, ListedDataset};
 pub use disclosures::{
     ActiveRuleRecord, DisclosureRecord, DisclosureStore, LedgerSnapshot, SeriesEntry, SeriesRecord, SeriesStatements,
     StatementRecord,

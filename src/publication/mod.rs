@@ -4,6 +4,7 @@
 //! description serves methods, the verifier and manifests that are read back.
 
 mod contents;
+mod contributions;
 mod guarantee;
 mod ratio;
 mod rule;
@@ -16,6 +17,7 @@ mod vocabulary;
 mod witness;
 
 pub use contents::{BucketColumn, PartContents, Publication, PublicationCells, PublishedBytes};
+pub use contributions::ContributionChoice;
 pub use guarantee::{Divergence, Guarantee, PriorDistribution, Reference, RhoMode, ValueDistance};
 pub use ratio::{Ratio, RatioError};
 pub use rule::{

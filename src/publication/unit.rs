@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::openapi::{RefOr, Schema};
 use utoipa::{PartialSchema, ToSchema};
 
+use super::contributions::ContributionChoice;
 use super::guarantee::Guarantee;
 use super::ratio::Ratio;
 use super::thresholds::{DigestedThresholds, Thresholds};
@@ -31,10 +32,21 @@ pub enum Unit {
         attribute: String,
         /// The most rows of one data subject.
         max_rows: u64,
+        /// How they were chosen, where other rows were left out.
+        kept: Option<ContributionChoice>,
     },
 }
 
 impl Unit {
+    /// How the rows of a unit were chosen, where rows were left out.
+    #[must_use]
+    pub const fn kept(&self) -> Option<&ContributionChoice> {
+        match self {
+            Self::Row => None,
+            Self::Subject { kept, .. } => kept.as_ref(),
+        }
+    }
+
     /// The most rows of one unit.
     #[must_use]
     pub const fn rows(&self) -> u64 {
@@ -153,7 +165,8 @@ impl fmt::Display for Unit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Row => f.write_str("row"),
-            Self::Subject { attribute, max_rows } => write!(f, "{attribute} with at most {max_rows} rows"),
+            Self::Subject { attribute, max_rows: 1, .. } => write!(f, "{attribute} with at most 1 row"),
+            Self::Subject { attribute, max_rows, .. } => write!(f, "{attribute} with at most {max_rows} rows"),
         }
     }
 }
@@ -171,6 +184,10 @@ enum UnitForm {
         /// The most rows of one data subject.
         #[schema(minimum = 1, maximum = 1_000_000)]
         max_rows: u64,
+        /// How they were chosen, where other rows were left out before anything else; otherwise absent.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[schema(nullable = false)]
+        kept: Option<ContributionChoice>,
     },
 }
 
@@ -186,7 +203,7 @@ impl From<Unit> for UnitForm {
     fn from(unit: Unit) -> Self {
         match unit {
             Unit::Row => Self::Word(UnitTag::Row),
-            Unit::Subject { attribute, max_rows } => Self::Subject { subject: attribute, max_rows },
+            Unit::Subject { attribute, max_rows, kept } => Self::Subject { subject: attribute, max_rows, kept },
         }
     }
 }
@@ -196,7 +213,9 @@ impl From<UnitForm> for Unit {
         match written {
             UnitForm::Word(UnitTag::Row) => Self::Row,
             // every guarantee holds for a unit without rows: such a manifest is read as one with single rows
-            UnitForm::Subject { subject, max_rows } => Self::Subject { attribute: subject, max_rows: max_rows.max(1) },
+            UnitForm::Subject { subject, max_rows, kept } => {
+                Self::Subject { attribute: subject, max_rows: max_rows.max(1), kept }
+            }
         }
     }
 }
@@ -240,14 +259,14 @@ mod tests {
         for other in [Guarantee::DistinctLDiversity { l: 3 }, Guarantee::RecursiveLDiversity { c: ratio("2"), l: 3 }] {
             assert_eq!(unit.enforced(other), None);
             // with one row each, rows are data subjects
-            assert_eq!(Unit::Subject { attribute: "p".into(), max_rows: 1 }.enforced(other), Some(other));
+            assert_eq!(Unit::Subject { attribute: "p".into(), max_rows: 1, kept: None }.enforced(other), Some(other));
         }
         assert_eq!(unit.enforced(Guarantee::LDiversity { l: u64::MAX / 2 }), None);
     }
 
     #[test]
     fn divided_thresholds_restore_the_declared_ones() {
-        let unit = Unit::Subject { attribute: "patient".into(), max_rows: 7 };
+        let unit = Unit::Subject { attribute: "patient".into(), max_rows: 7, kept: None };
         for declared in [
             json!({"linear": {"theta": 8, "c": "0.02", "overrides": {"flu": 1}}}),
             json!({"explicit": {"HIV": "0.02"}, "otherwise": "0.6"}),

@@ -68,16 +68,20 @@ impl RandomStreams {
     pub fn stream(&self, label: &str) -> RandomStream {
         match self {
             Self::Identity => RandomStream::Identity,
-            Self::Keyed(key) => {
-                // Unwrap safety: HMAC takes keys of any length.
-                #[expect(clippy::unwrap_used)]
-                let mut derive = Hmac::<Sha256>::new_from_slice(key.bytes()).unwrap();
-                derive.update(b"guardian stream 1\0");
-                derive.update(label.as_bytes());
-                let seed: Zeroizing<[u8; 32]> = Zeroizing::new(derive.finalize().into_bytes().into());
-                RandomStream::Keyed(Box::new(ChaCha20Rng::from_seed(*seed)))
-            }
+            Self::Keyed(_) => RandomStream::Keyed(Box::new(ChaCha20Rng::from_seed(*self.derived(label)))),
         }
+    }
+
+    /// A key of one use; zeros of the identity.
+    #[must_use]
+    pub fn derived(&self, label: &str) -> Zeroizing<[u8; 32]> {
+        let Self::Keyed(key) = self else { return Zeroizing::new([0; 32]) };
+        // Unwrap safety: HMAC takes keys of any length.
+        #[expect(clippy::unwrap_used)]
+        let mut derive = Hmac::<Sha256>::new_from_slice(key.bytes()).unwrap();
+        derive.update(b"guardian stream 1\0");
+        derive.update(label.as_bytes());
+        Zeroizing::new(derive.finalize().into_bytes().into())
     }
 }
 

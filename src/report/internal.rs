@@ -14,6 +14,10 @@ pub struct InternalReport {
     pub rows: u64,
     /// Rows that no table holds.
     pub suppressed_rows: u64,
+    /// What was left out before anything else, where a bounded number of rows of each person is kept; not counted in `rows`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub contributions: Option<LeftOutContributions>,
     /// The divergence of the original from the model of readers, where the specification asks for it.
     pub kl: Option<KlReport>,
     /// The errors of COUNT estimates, where the specification asks for them.
@@ -32,6 +36,15 @@ pub struct InternalReport {
     pub practitioner: Option<PractitionerExposures>,
     /// Notices of the plan.
     pub warnings: Vec<SpecificationNotice>,
+}
+
+/// What a bound on the rows of a person left out.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
+pub struct LeftOutContributions {
+    /// Rows of the upload that are in no dataset and in no table.
+    pub left_out_rows: u64,
+    /// Persons of whom rows were left out.
+    pub cut_persons: u64,
 }
 
 /// The amount of generalization of a release.

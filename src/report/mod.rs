@@ -29,7 +29,7 @@ pub use dependencies::{
 };
 pub use exposures::{ExposedRows, ExposedValues, ManifestExposures, PractitionerExposures, PractitionerValues};
 pub use identity::{ManifestIdentity, ManifestStatement, unrelated_in_words};
-pub use internal::{Classification, CountReport, Generalization, InternalReport, KlReport};
+pub use internal::{Classification, CountReport, Generalization, InternalReport, KlReport, LeftOutContributions};
 pub use manifest::{
     Manifest, ManifestAchieved, ManifestClosed, ManifestEnforcedBy, ManifestGuard, ManifestInput, ManifestPart,
     ManifestRule, ManifestTable, MethodName, Provenance, SpecificationNotice, WrittenPart, manifest, thresholds_of,

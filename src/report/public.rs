@@ -10,8 +10,8 @@ use super::manifest::{Manifest, ManifestClosed, ManifestEnforcedBy, ManifestRule
 use super::ratio::ManifestRatio;
 use super::rule_figures::RuleFigures;
 use crate::publication::{
-    CompositionMode, Divergence, Guarantee, NoticeKind, Reference, RowKind, SearchedDependencies, TableKind,
-    ValueDistance,
+    CompositionMode, ContributionChoice, Divergence, Guarantee, NoticeKind, Reference, RowKind, SearchedDependencies,
+    TableKind, Unit, ValueDistance,
 };
 
 /// What a release promises and why, in words.
@@ -85,6 +85,7 @@ pub fn public_report(manifest: &Manifest) -> PublicReport {
             .rules
             .iter()
             .filter_map(|rule| premise(&manifest.dependencies, rule))
+            .chain(contributions(&manifest.unit))
             .chain(manifest.identity.iter().flat_map(ManifestIdentity::premises))
             .collect(),
         not_promised: not_promised(&manifest.dependencies)
@@ -130,6 +131,22 @@ fn composition(mode: CompositionMode) -> &'static str {
             "it was made without a ledger: nothing is promised against readers who have another release of the same persons"
         }
     }
+}
+
+/// What it means that a bounded number of rows of each person is kept; nothing where all rows are.
+fn contributions(unit: &Unit) -> Option<String> {
+    let Unit::Subject { attribute, max_rows, kept: Some(choice) } = unit else { return None };
+    let assumed = match choice {
+        ContributionChoice::Random => String::new(),
+        ContributionChoice::First(column) => {
+            format!("; it assumes that {column}, and how many rows a {attribute} had, say nothing of a sensitive value")
+        }
+    };
+    let rows = if *max_rows == 1 { "1 row".to_owned() } else { format!("{max_rows} rows") };
+    Some(format!(
+        "of each {attribute} the tables hold at most {rows}, chosen {choice}; others were left out before \
+         anything else, and their number is not published{assumed}"
+    ))
 }
 
 /// What the warnings of one kind say.

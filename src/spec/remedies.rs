@@ -117,6 +117,9 @@ fn ends(fault: &Fault, before: &[Fault], after: &[Fault], candidate: &Candidate)
 
 fn candidates(fault: &Fault, document: &Value) -> Vec<Candidate> {
     let value = document.pointer(&fault.pointer);
+    if fault.pointer == "/method/class" && document["method"]["goal"] == "classification" {
+        return of_class(value);
+    }
     match fault.kind {
         Kind::UnknownField => of_unknown_member(fault),
         Kind::UnknownAttribute => of_unknown_attribute(fault, value),
@@ -128,6 +131,13 @@ fn candidates(fault: &Fault, document: &Value) -> Vec<Candidate> {
         Kind::BadColumns | Kind::GuaranteeUnsupported => of_unfit(fault, document),
         _ => Vec::new(),
     }
+}
+
+/// Of a class that cannot be predicted: another goal.
+fn of_class(value: Option<&Value>) -> Vec<Candidate> {
+    let mut operations = vec![json!({"op": "replace", "path": "/method/goal", "value": "entropy"})];
+    operations.extend(value.map(|_| json!({"op": "remove", "path": "/method/class"})));
+    vec![Candidate::new("decide by the entropy of the reader's estimate", operations)]
 }
 
 /// The pointer of the object or array, and the last name.

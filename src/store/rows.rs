@@ -11,9 +11,10 @@ use uuid::Uuid;
 use crate::control::Progress;
 use crate::identity::{Actor, ApiKey, TokenHash};
 use crate::ports::{
-    ActiveRuleRecord, AuditEntry, Cursor, DatasetRecord, DisclosureRecord, DocumentVersion, Heartbeat,
-    IdempotencyRecord, JobRecord, NamedDocument, PartChunkRecord, PortableDisclosure, ReleaseEvent, ReleaseRecord,
-    RotationCounts, SeriesDataset, SeriesEntry, SeriesRecord, StatementRecord, StoreError, TenantSettings,
+    ActiveRuleRecord, AuditEntry, BoundedContributions, Cursor, DatasetRecord, DisclosureRecord, DocumentVersion,
+    Heartbeat, IdempotencyRecord, JobRecord, NamedDocument, PartChunkRecord, PortableDisclosure, ReleaseEvent,
+    ReleaseRecord, RotationCounts, SeriesDataset, SeriesEntry, SeriesRecord, StatementRecord, StoreError,
+    TenantSettings,
 };
 use crate::publication::ReleaseStatus;
 use crate::vault::{Ciphertext, CiphertextContext, Purpose};
@@ -50,6 +51,8 @@ pub(super) struct DatasetRow {
     #[sqlx(json(nullable))]
     person: Option<BTreeMap<String, Vec<String>>>,
     uploaded_by: Option<String>,
+    #[sqlx(json(nullable))]
+    contributions: Option<BoundedContributions>,
     created_at: DateTime<Utc>,
     row_count: i64,
     byte_count: i64,
@@ -78,6 +81,7 @@ impl TryFrom<DatasetRow> for DatasetRecord {
             subject: row.subject,
             max_rows_per_subject: row.max_rows_per_subject.map(number).transpose()?,
             uploaded_by: row.uploaded_by,
+            contributions: row.contributions,
             created_at: row.created_at,
             rows: number(row.row_count)?,
             bytes: number(row.byte_count)?,

@@ -13,6 +13,7 @@
 
 mod attack;
 mod contract;
+mod contributions;
 mod definition;
 mod external;
 mod people;
@@ -34,6 +35,7 @@ pub use attack::possible_worlds::{PossibleWorldsReport, PosteriorFinding, count_
 pub use attack::proxy::infer::{ProxyFinding, infer_by_proxy};
 pub use contract::checks::{Check, CheckName, ClosedBuckets, Linkage, PosteriorSummary, TableFigures, VerifierReport};
 pub use contract::input::{DeclaredSearch, VerifierError, VerifierInput};
+pub use contributions::{ContributionClaim, check_contributions};
 pub use definition::measure::BucketMeasure;
 pub use definition::share::ShareOfRows;
 pub use external::decomposition_view::DecompositionView;

@@ -1,4 +1,5 @@
-"""The package against a service at GUARDIAN_URL, whose key GUARDIAN_KEY may do everything, on a store that need not be empty."""
+"""The package against a service at GUARDIAN_URL with a key of the preset pipeline, on a store that need not be empty. The key
+GUARDIAN_ADMIN_KEY only declares a population."""
 
 from __future__ import annotations
 
@@ -42,7 +43,7 @@ def document(**members: Any) -> dict[str, Any]:
 @pytest.fixture(scope="module", autouse=True)
 def population() -> None:
     body = {"description": "made up", "person": [{"key_system": "python-client", "columns": ["id"]}]}
-    headers = {"Authorization": f"Bearer {KEY}"}
+    headers = {"Authorization": f"Bearer {os.environ['GUARDIAN_ADMIN_KEY']}"}
     httpx.put(f"{URL}/v1/populations/python-client", json=body, headers=headers, trust_env=False).raise_for_status()
 
 
@@ -139,8 +140,18 @@ def test_faults_and_unknown_members_are_refused(service: Guardian) -> None:
     assert "/unlistd" in {fault.pointer for fault in caught.value.faults}
 
 
-def test_a_release_is_held(service: Guardian) -> None:
-    release = service.publish(polars.DataFrame(columns()), specification=document(), hold=True, reason="a test", **PEOPLE)
+def test_a_person_keeps_one_row(service: Guardian) -> None:
+    given = columns()
+    twice = {name: [*values, *values] for name, values in given.items()}
+    release = service.publish(polars.DataFrame(twice), specification=document(), keep=1, **PEOPLE)
+    assert all(len(release.table(name)) == 6 for name in release.frames)
+    assert release.manifest.to_dict()["unit"] == {"subject": "id", "max_rows": 1, "kept": "random"}
+
+
+def test_a_release_is_held() -> None:
+    # a held release is read by who may approve it alone
+    with Guardian(URL, os.environ["GUARDIAN_ADMIN_KEY"]) as service:
+        release = service.publish(polars.DataFrame(columns()), specification=document(), hold=True, reason="a test", **PEOPLE)
     assert release.status == "held"
 
 

@@ -16,8 +16,9 @@ use crate::api::http::page;
 use crate::api::http::page::{ListPage, PageQuery};
 use crate::app::{AppService, CommonPersonCount};
 use crate::microdata::ColumnProfile;
-use crate::ports::{DatasetRecord, ListedDataset, ReleaseFilter};
+use crate::ports::{BoundedContributions, DatasetRecord, ListedDataset, ReleaseFilter};
 use crate::problem::Problem;
+use crate::publication::ContributionChoice;
 use crate::report::{ManifestRatio, SpecificationNotice};
 
 /// An uploaded microdata table.
@@ -38,6 +39,10 @@ pub(in crate::api) struct Dataset {
     record_key: Option<Vec<String>>,
     subject: Option<String>,
     max_rows_per_subject: Option<u64>,
+    /// What was left out of the upload, where `keep` bounded the rows of a person.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    contributions: Option<Contributions>,
     created_at: DateTime<Utc>,
     rows: u64,
     /// Size of the uploaded body in bytes.
@@ -54,6 +59,23 @@ pub(in crate::api) struct Dataset {
     /// What is not known of the persons; only in the answer to the upload, and in plans.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     warnings: Vec<SpecificationNotice>,
+}
+
+/// What was left out of an upload that keeps a bounded number of rows of each person.
+#[derive(Serialize, ToSchema)]
+struct Contributions {
+    /// How the kept rows of a person were chosen.
+    choice: ContributionChoice,
+    /// Rows that were left out.
+    left_out_rows: u64,
+    /// Persons of whom rows were left out.
+    cut_persons: u64,
+}
+
+impl From<BoundedContributions> for Contributions {
+    fn from(BoundedContributions { choice, left_out_rows, cut_persons }: BoundedContributions) -> Self {
+        Self { choice, left_out_rows, cut_persons }
+    }
 }
 
 /// A dataset as an item of a list, without its columns.
@@ -169,6 +191,7 @@ impl Dataset {
             record_key: record.record_key,
             subject: record.subject,
             max_rows_per_subject: record.max_rows_per_subject,
+            contributions: record.contributions.map(Contributions::from),
             created_at: record.created_at,
             rows: record.rows,
             bytes: record.bytes,

@@ -86,11 +86,8 @@ impl Listener {
                 let name = if self.status == Some(status) { "progress" } else { "status" };
                 self.seen = Some(number);
                 self.status = Some(status);
-                let event = Event::default()
-                    .event(name)
-                    .id(number.to_string())
-                    .json_data(Job::seen_by(&self.caller, &self.base, job))
-                    .ok()?;
+                let job = Job::seen_by(&self.app.service, &self.caller, &self.base, job).await;
+                let event = Event::default().event(name).id(number.to_string()).json_data(job).ok()?;
                 return Some((Ok(event), self));
             }
             if self.ended {

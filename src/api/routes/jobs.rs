@@ -18,6 +18,7 @@ use crate::api::http::gateway::LinkBase;
 use crate::api::http::page;
 use crate::api::http::page::ListPage;
 use crate::api::openapi::declared::JobDocument;
+use crate::app::AppService;
 use crate::control::{Phase, Progress};
 use crate::identity::{Caller, Scope};
 use crate::ports::{JobFilter, JobRecord, JobStatus, ListedJob};
@@ -140,12 +141,19 @@ impl JobLinks {
 }
 
 impl Job {
-    /// The job for a caller; without the scope `datasets:inspect` it omits counts of the data.
-    pub(in crate::api) fn seen_by(caller: &Caller, base: &LinkBase, record: JobRecord) -> Self {
+    /// The job for a caller; where the caller may not see what the table says, it omits counts of the data.
+    pub(in crate::api) async fn seen_by(
+        service: &AppService,
+        caller: &Caller,
+        base: &LinkBase,
+        record: JobRecord,
+    ) -> Self {
         let links = JobLinks::new(base, record.id, record.release);
         let mut problem = record.problem;
-        if !caller.has_scope(Scope::DatasetsInspect) {
-            problem.iter_mut().for_each(hide_counts);
+        if let Some(problem) = &mut problem
+            && !service.sees_counts(caller, record.dataset).await
+        {
+            hide_counts(problem);
         }
         let mut specification = record.specification;
         if let Value::Object(members) = &mut specification {
@@ -226,9 +234,9 @@ async fn read_after(app: &App, caller: &Caller, id: Uuid, wait: Duration) -> Res
 
 type Located = (StatusCode, [(HeaderName, String); 1], Json<Job>);
 
-fn located(caller: &Caller, base: &LinkBase, status: StatusCode, job: JobRecord) -> Located {
+fn located(status: StatusCode, job: Job) -> Located {
     let location = format!("/v1/jobs/{}", job.id);
-    (status, [(header::LOCATION, location)], Json(Job::seen_by(caller, base, job)))
+    (status, [(header::LOCATION, location)], Json(job))
 }
 
 /// Submits a job
@@ -252,13 +260,21 @@ pub(in crate::api) async fn submit(
     RepeatableDocument { document, key }: RepeatableDocument,
 ) -> Result<Located, Problem> {
     let wait = wait.duration()?;
-    let job = app.service.submit_once(&caller, document, key).await;
-    let job = job.map_err(|problem| match caller.has_scope(Scope::DatasetsInspect) {
-        true => problem,
-        false => problem.without_counts(),
-    })?;
+    let dataset: Option<Uuid> = document["dataset"].as_str().and_then(|id| id.parse().ok());
+    let job = match app.service.submit_once(&caller, document, key).await {
+        Ok(job) => job,
+        Err(problem) => {
+            // what names no dataset has no counts, and hides them all the same
+            let shown = match dataset {
+                Some(dataset) => app.service.sees_counts(&caller, dataset).await,
+                None => caller.has_scope(Scope::DatasetsInspect),
+            };
+            return Err(if shown { problem } else { problem.without_counts() });
+        }
+    };
+    let seen = async |job| Job::seen_by(&app.service, &caller, &base, job).await;
     if wait.is_zero() {
-        return Ok(located(&caller, &base, StatusCode::ACCEPTED, job));
+        return Ok(located(StatusCode::ACCEPTED, seen(job).await));
     }
     let job = match read_after(&app, &caller, job.id, wait).await {
         // the job is accepted even without a permit to wait
@@ -266,7 +282,7 @@ pub(in crate::api) async fn submit(
         read => read?,
     };
     let status = if job.status.is_terminal() { StatusCode::OK } else { StatusCode::ACCEPTED };
-    Ok(located(&caller, &base, status, job))
+    Ok(located(status, seen(job).await))
 }
 
 /// Filters of the list of jobs.
@@ -320,7 +336,8 @@ pub(in crate::api) async fn get(
     IdPath(id): IdPath,
     QueryParameters(wait): QueryParameters<Wait>,
 ) -> Result<Json<Job>, Problem> {
-    Ok(Json(Job::seen_by(&caller, &base, read_after(&app, &caller, id, wait.duration()?).await?)))
+    let job = read_after(&app, &caller, id, wait.duration()?).await?;
+    Ok(Json(Job::seen_by(&app.service, &caller, &base, job).await))
 }
 
 /// Cancels a job
@@ -336,5 +353,6 @@ pub(in crate::api) async fn cancel(
     IdPath(id): IdPath,
 ) -> Result<Located, Problem> {
     app.service.cancel(&caller, id).await?;
-    Ok(located(&caller, &base, StatusCode::ACCEPTED, read(&app, &caller, id).await?))
+    let job = read(&app, &caller, id).await?;
+    Ok(located(StatusCode::ACCEPTED, Job::seen_by(&app.service, &caller, &base, job).await))
 }

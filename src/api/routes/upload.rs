@@ -23,7 +23,9 @@ use crate::api::http::body::{
 use crate::api::http::extract::{QueryParameters, idempotency_key};
 use crate::api::http::form::Form;
 use crate::api::http::limits::RequestPermit;
-use crate::app::{AppService, IdempotencyClaim, IdempotencyOutcome, Upload, UploadRequest, identity_warning};
+use crate::app::{
+    AppService, IdempotencyClaim, IdempotencyOutcome, KeptContributions, Upload, UploadRequest, identity_warning,
+};
 use crate::identity::Caller;
 use crate::meter;
 use crate::meter::UploadOutcome;
@@ -32,6 +34,7 @@ use crate::microdata::formats::{Encoding, IngestError, InputFormat};
 use crate::microdata::is_shown;
 use crate::ports::{DatasetRecord, IdempotencyRecord};
 use crate::problem::{Kind, Problem};
+use crate::publication::ContributionChoice;
 
 /// The largest accepted `max_rows_per_subject` and `max_rows_per_person`.
 const MAX_ROWS_PER_SUBJECT_LIMIT: u64 = 1_000_000;
@@ -62,6 +65,11 @@ pub(in crate::api) struct UploadQuery {
     subject: Option<String>,
     /// The maximum number of rows of a data subject; requires `subject`. A table with more rows of a subject is refused.
     max_rows_per_subject: Option<u64>,
+    /// Keeps at most this number of rows of each person, who is identified by `subject` or by the person key of the population. The
+    /// others are left out before anything else, and never stored.
+    keep: Option<u64>,
+    /// Keeps the rows with the smallest values of this column, in place of a secret draw. It must say nothing of a sensitive column.
+    keep_order: Option<String>,
     /// Refused.
     #[param(ignore)]
     same_people: Option<String>,
@@ -391,9 +399,7 @@ fn misplaced() -> Problem {
 /// Parses the query; one problem contains all faults.
 fn requested(query: UploadQuery) -> Result<UploadRequest, Problem> {
     let mut faults = Vec::new();
-    if query.subject.is_some() != query.max_rows_per_subject.is_some() {
-        faults.push("subject and max_rows_per_subject go together".to_owned());
-    }
+    note_subject(&query, &mut faults);
     note_sizes(&query, &mut faults);
     if query.same_people.is_some() || query.reason.is_some() {
         faults.push("same_people is no parameter any more: state it with PUT /v1/populations".to_owned());
@@ -416,7 +422,8 @@ fn requested(query: UploadQuery) -> Result<UploadRequest, Problem> {
         return Err(Problem::new(Kind::MalformedRequest, faults.join("; ")));
     }
     let UploadQuery { name, series, population, person, max_rows_per_person, .. } = query;
-    let UploadQuery { subject, max_rows_per_subject, .. } = query;
+    let UploadQuery { subject, max_rows_per_subject, keep, keep_order, .. } = query;
+    let choice = keep_order.map_or(ContributionChoice::Random, ContributionChoice::First);
     Ok(UploadRequest {
         name,
         population,
@@ -426,16 +433,35 @@ fn requested(query: UploadQuery) -> Result<UploadRequest, Problem> {
         record_key,
         subject,
         max_rows_per_subject,
+        keep: keep.map(|rows| KeptContributions { rows, choice }),
         options,
         ..UploadRequest::default()
     })
 }
 
+/// Notes what is said of the rows of a person, where it does not go together.
+fn note_subject(query: &UploadQuery, faults: &mut Vec<String>) {
+    let UploadQuery { subject, max_rows_per_subject, max_rows_per_person, keep, .. } = query;
+    match keep {
+        None if subject.is_some() != max_rows_per_subject.is_some() => {
+            faults.push("subject and max_rows_per_subject go together".to_owned());
+        }
+        None if query.keep_order.is_some() => faults.push("keep_order needs keep".to_owned()),
+        Some(kept) if [max_rows_per_subject, max_rows_per_person].into_iter().flatten().any(|rows| rows != kept) => {
+            let detail = "keep is the maximum number of rows of a person: leave out max_rows_per_subject and max_rows_per_person";
+            faults.push(detail.to_owned());
+        }
+        Some(_) | None => {}
+    }
+}
+
 /// Notes the numbers and texts that are too small or too large.
 fn note_sizes(query: &UploadQuery, faults: &mut Vec<String>) {
-    for (name, rows) in
-        [("max_rows_per_subject", query.max_rows_per_subject), ("max_rows_per_person", query.max_rows_per_person)]
-    {
+    for (name, rows) in [
+        ("max_rows_per_subject", query.max_rows_per_subject),
+        ("max_rows_per_person", query.max_rows_per_person),
+        ("keep", query.keep),
+    ] {
         if rows.is_some_and(|rows| !(1..=MAX_ROWS_PER_SUBJECT_LIMIT).contains(&rows)) {
             faults.push(format!("{name} must be 1 to {MAX_ROWS_PER_SUBJECT_LIMIT}"));
         }

@@ -1,5 +1,6 @@
 //! What is computed from written parts: verification, figures, linked views, COUNT answers.
 
+pub(super) mod contributions;
 pub(super) mod entropy;
 pub(super) mod exposures;
 pub(super) mod external;

@@ -186,7 +186,7 @@ fn states_guarantees(claim: &VerificationInput<'_>) -> bool {
 }
 
 /// Whether the method of a release may suppress rows.
-fn may_lack_rows(manifest: &Manifest) -> bool {
+pub(super) fn may_lack_rows(manifest: &Manifest) -> bool {
     manifest.method.algorithm == Some(Algorithm::MultiSa)
 }
 

@@ -1,7 +1,7 @@
 use crate::ledger::{ActiveRule, Disclosure, EarlierDisclosures};
 use crate::microdata::Table;
 use crate::random::RandomStreams;
-use crate::report::{InternalReport, Manifest, Provenance};
+use crate::report::{InternalReport, LeftOutContributions, Manifest, Provenance};
 use crate::spec::Specification;
 
 /// The input of a release.
@@ -18,6 +18,8 @@ pub struct ReleaseInput<'a> {
     pub earlier: &'a EarlierDisclosures,
     /// Identity and time of the release.
     pub provenance: &'a Provenance,
+    /// What was left out of the table, where a bounded number of rows of each person is kept.
+    pub contributions: Option<LeftOutContributions>,
 }
 
 /// A verified release, ready to be made visible.

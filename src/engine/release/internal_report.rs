@@ -28,6 +28,7 @@ pub(in crate::engine) fn report(
     Ok(InternalReport {
         rows: order.table.rows() as u64,
         suppressed_rows: publication.suppressed,
+        contributions: order.contributions,
         kl: figures.kl,
         count_queries: figures.count_queries,
         generalization: None,

@@ -72,7 +72,7 @@ pub fn suggest(input: &SuggestionInput<'_>, control: &Control) -> Result<Suggest
     let subject = subject_of(input, &judged);
     let unit = subject.as_ref().map_or_else(
         || input.unit.clone(),
-        |subject| Unit::Subject { attribute: subject.column.clone(), max_rows: subject.max_rows },
+        |subject| Unit::Subject { attribute: subject.column.clone(), max_rows: subject.max_rows, kept: None },
     );
     let questions = judged.iter().filter_map(|column| column.question.clone()).collect();
     let columns = judged.into_iter().zip(input.profiles).map(|(judged, profile)| {
@@ -193,7 +193,7 @@ fn choose_subject(input: &SuggestionInput<'_>, judged: &mut [JudgedColumn]) {
 
 /// The declared or suggested subject, unless the dataset has one.
 fn subject_of(input: &SuggestionInput<'_>, judged: &[JudgedColumn]) -> Option<SuggestedSubject> {
-    if let Unit::Subject { attribute, max_rows } = input.unit {
+    if let Unit::Subject { attribute, max_rows, .. } = input.unit {
         return Some(SuggestedSubject { column: attribute.clone(), max_rows: *max_rows });
     }
     let at = judged.iter().position(|column| column.role == ColumnRole::Subject)?;

@@ -1,8 +1,9 @@
 //! Choice of the decomposition: UAD, GD, or the best of several.
 
-use super::addback::{AddBackLimits, add_back};
+use super::addback::{AddBackLimits, SCORE_EPSILON, add_back};
 use super::correlated::CorrelatedAttributes;
 use super::ground::{DecompositionInput, TableDraft, without_redundant};
+use super::predictors::ClassJudge;
 use super::score::EntropyScorer;
 use super::{gd, uad};
 use crate::control::{Cancelled, Control};
@@ -15,49 +16,59 @@ const MAX_AUTO_WORK: u64 = 1_000_000_000;
 /// Work of an algorithm that the specification names.
 const UNBOUNDED_WORK: u64 = u64::MAX;
 
-/// Number of protected attributes from which forms of UAD alone are compared for COUNT queries: on Adult, GD then had a mean
-/// error of 0.262 against 0.111 of UAD.
+/// Number of protected attributes from which forms of UAD alone are compared for COUNT queries.
 const COUNT_UAD_ATTRIBUTES: usize = 4;
 
 /// A decomposition with its score.
 struct ScoredDecomposition {
     name: &'static str,
     drafts: Vec<TableDraft>,
+    /// The uncertainty about the class, where it decides.
+    left: Option<f64>,
     score: f64,
 }
 
-/// Tables of an algorithm that reads the data, with the scores of all candidates if there are several.
-///
-/// # Errors
-/// [`Cancelled`] on cancellation.
-pub(super) fn decide(
-    spec: &VersatileSpec,
-    ground: &DecompositionInput<'_>,
-    scorer: &mut EntropyScorer<'_>,
-    links: &mut CorrelatedAttributes<'_>,
-    control: &Control,
-) -> Result<(Vec<TableDraft>, Option<CandidateScores>), Cancelled> {
-    let asked = AddBackLimits { fill: spec.fill, work: UNBOUNDED_WORK };
-    let mut search = DecompositionSearch { ground, scorer, links, control };
-    match spec.algorithm {
-        Algorithm::Auto => search.auto(spec),
-        Algorithm::Gd => Ok((search.tried_gd(spec.try_all, asked)?.drafts, None)),
-        _ => {
-            let bounds = AddBackLimits { fill: false, ..asked };
-            Ok((search.added("uad", from_uad(ground, spec.uad), bounds)?.drafts, None))
+impl ScoredDecomposition {
+    /// Whether it is better than another: by the class where that decides, and otherwise by the entropy of the estimate.
+    fn is_better_than(&self, other: &Self) -> bool {
+        let difference = self.left.unwrap_or(0.0) - other.left.unwrap_or(0.0);
+        match difference.abs() <= SCORE_EPSILON {
+            true => self.score < other.score - SCORE_EPSILON,
+            false => difference < 0.0,
         }
     }
 }
 
 /// Search for a decomposition of one job.
-struct DecompositionSearch<'a, 's, 'l> {
-    ground: &'a DecompositionInput<'a>,
-    scorer: &'a mut EntropyScorer<'s>,
-    links: &'a mut CorrelatedAttributes<'l>,
-    control: &'a Control,
+pub(super) struct DecompositionSearch<'a, 's, 'l> {
+    pub(super) ground: &'a DecompositionInput<'a>,
+    pub(super) scorer: &'a mut EntropyScorer<'s>,
+    pub(super) links: &'a mut CorrelatedAttributes<'l>,
+    /// Judges candidates by a class, where the release is for its prediction.
+    pub(super) class: Option<ClassJudge<'s>>,
+    pub(super) control: &'a Control,
 }
 
 impl DecompositionSearch<'_, '_, '_> {
+    /// Tables of an algorithm that reads the data, with the scores of all candidates if there are several.
+    ///
+    /// # Errors
+    /// [`Cancelled`] on cancellation.
+    pub(super) fn decide(
+        &mut self,
+        spec: &VersatileSpec,
+    ) -> Result<(Vec<TableDraft>, Option<CandidateScores>), Cancelled> {
+        let asked = AddBackLimits { fill: spec.fill, work: UNBOUNDED_WORK };
+        match spec.algorithm {
+            Algorithm::Auto => self.auto(spec),
+            Algorithm::Gd => Ok((self.tried_gd(spec.try_all, asked)?.drafts, None)),
+            _ => {
+                let bounds = AddBackLimits { fill: false, ..asked };
+                Ok((self.added("uad", from_uad(self.ground, spec.uad), bounds)?.drafts, None))
+            }
+        }
+    }
+
     fn auto(&mut self, spec: &VersatileSpec) -> Result<(Vec<TableDraft>, Option<CandidateScores>), Cancelled> {
         let ground = self.ground;
         let mut all = Vec::new();
@@ -76,6 +87,17 @@ impl DecompositionSearch<'_, '_, '_> {
             let bounds = self.within(spec);
             all.push(self.tried_gd(spec.try_all, bounds)?);
         }
+        if self.class.is_some() {
+            let starts = [("uad, predictors added", false), ("uad, saturated, predictors added", true)];
+            for (name, saturate) in starts {
+                let start = from_uad(ground, UadSettings { saturate, ..spec.uad });
+                all.push(self.with_predictors(name, start)?);
+            }
+            let of_gd = all.iter().filter(|tried| tried.name == "gd").map(|tried| tried.drafts.clone());
+            for start in of_gd.collect::<Vec<_>>() {
+                all.push(self.with_predictors("gd, predictors added", start)?);
+            }
+        }
         // next to earlier tables some candidates may break rules, others may separate correlated attributes
         if all.iter().any(|tried| ground.holds(&tried.drafts)) {
             all.retain(|tried| ground.holds(&tried.drafts));
@@ -87,9 +109,25 @@ impl DecompositionSearch<'_, '_, '_> {
                 possible.push(tried);
             }
         }
-        let considered = possible.iter().map(|tried| (tried.name, tried.score)).collect();
+        let of_class = self.class.is_some();
+        let considered = possible.iter().map(|tried| (tried.name, tried.left.unwrap_or(tried.score))).collect();
         let (winner, drafts) = best(possible).map(|tried| (tried.name, tried.drafts)).unwrap_or_default();
-        Ok((drafts, Some(CandidateScores { winner, only_uad_for: only_uad.then_some(protected), considered })))
+        let only_uad_for = only_uad.then_some(protected);
+        Ok((drafts, Some(CandidateScores { winner, only_uad_for, of_class, considered })))
+    }
+
+    /// A decomposition after predictors are brought to the class.
+    fn with_predictors(
+        &mut self,
+        name: &'static str,
+        start: Vec<TableDraft>,
+    ) -> Result<ScoredDecomposition, Cancelled> {
+        let mut drafts = with_idle_released(self.ground, start);
+        if let Some(class) = self.class.as_mut().filter(|_| self.ground.holds(&drafts)) {
+            let bounds = AddBackLimits { fill: false, work: MAX_AUTO_WORK };
+            drafts = class.add_predictors(self.ground, drafts, self.scorer, bounds)?;
+        }
+        self.scored(name, drafts)
     }
 
     /// The limits of one algorithm of `auto`.
@@ -133,7 +171,12 @@ impl DecompositionSearch<'_, '_, '_> {
             tried.retain(|tried| ground.holds(&tried.drafts));
         }
         // at least one start was tried
-        Ok(best(tried).unwrap_or(ScoredDecomposition { name: "gd", drafts: Vec::new(), score: f64::INFINITY }))
+        Ok(best(tried).unwrap_or(ScoredDecomposition {
+            name: "gd",
+            drafts: Vec::new(),
+            left: None,
+            score: f64::INFINITY,
+        }))
     }
 
     /// A decomposition after attributes are added back.
@@ -164,15 +207,14 @@ impl DecompositionSearch<'_, '_, '_> {
             }
         }
         let score = if tied.is_empty() { score } else { score_of(&drafts, self.scorer)? };
-        Ok(ScoredDecomposition { name, drafts, score })
+        let left = self.class.as_mut().map(|class| class.left_by(&drafts)).transpose()?;
+        Ok(ScoredDecomposition { name, drafts, left, score })
     }
 }
 
-/// The candidate of the lowest score; the first of equal ones.
+/// The best candidate; the first of equal ones.
 fn best(tried: Vec<ScoredDecomposition>) -> Option<ScoredDecomposition> {
-    tried
-        .into_iter()
-        .reduce(|best, next| if next.score < best.score - super::addback::SCORE_EPSILON { next } else { best })
+    tried.into_iter().reduce(|best, next| if next.is_better_than(&best) { next } else { best })
 }
 
 /// Each attribute in a table of its own, bucketized once attributes are added.

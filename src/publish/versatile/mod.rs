@@ -15,6 +15,7 @@ mod ground;
 mod insiders;
 mod joint;
 mod multi;
+mod predictors;
 mod score;
 mod uad;
 
@@ -26,14 +27,16 @@ pub use uad::{SelectedTable, decompose};
 
 use self::active::claimable;
 use self::correlated::CorrelatedAttributes;
+use self::decide::DecompositionSearch;
 use self::joint::CombinationContraction;
+use self::predictors::ClassJudge;
 use super::design::{Decision, Design, Enforcement};
 use super::designed_rule::{DesignedRule, RuleRejection, demand};
 use super::designed_table::{Bucketized, DesignedTable, TableDesign};
 use super::error::{PlanError, PlanRefusal};
 use super::input::PlanInput;
 use super::stratify::stratify;
-use crate::control::{Cancelled, Control};
+use crate::control::Control;
 use crate::microdata::AttrSet;
 use crate::privacy::links;
 use crate::privacy::{self, Dependency, DerivedRule, PrivacyRule, RuleDemand, RuleStatus};
@@ -168,7 +171,7 @@ fn decide_by_data(
     spec: &VersatileSpec,
     input: &PlanInput<'_>,
     control: &Control,
-) -> Result<(), Cancelled> {
+) -> Result<(), PlanError> {
     let Some(rows) = input.rows.filter(|_| design.feasible(input.published_names).is_ok()) else {
         design.decision = Decision::Undecided;
         return Ok(());
@@ -179,7 +182,18 @@ fn decide_by_data(
     let ground = DecompositionInput::new(AttrSet::first(input.counts.attributes()), rules, &active, input.earlier);
     let mut scorer = EntropyScorer::draw(&ground, rows, spec.score, control)?;
     let mut links = CorrelatedAttributes::new(rows, input.known.all(), spec.correlated, control);
-    let (drafts, choice) = decide::decide(spec, &ground, &mut scorer, &mut links, control)?;
+    if let Some(class) = spec.class.filter(|class| ground.protected().contains(*class)) {
+        let detail = format!(
+            "a rule that follows from a dependency, or one of an earlier release, protects {}, so that readers cannot be meant to \
+             predict it: name another class, or set goal to entropy and leave class out",
+            input.names[class.index()]
+        );
+        let fault = Fault::new("/method/class", Kind::GuaranteeUnsupported, detail);
+        return Err(PlanRefusal(vec![fault]).into());
+    }
+    let class = spec.class.map(|class| ClassJudge::new(rows.table, class, &ground, control));
+    let (drafts, choice) =
+        DecompositionSearch { ground: &ground, scorer: &mut scorer, links: &mut links, class, control }.decide(spec)?;
     links.mark(&mut design.rules, &drafts)?;
     design.tables = drafts.iter().map(|draft| ground.designed(draft)).collect();
     design.decision = Decision::ByData(choice);

@@ -5,7 +5,9 @@ use maud::{Markup, html};
 use super::layout::{list, page};
 use super::scale;
 use crate::report::exposures::{PractitionerExposures, listed};
-use crate::report::internal::{Classification, CountReport, Generalization, InternalReport, KlReport};
+use crate::report::internal::{
+    Classification, CountReport, Generalization, InternalReport, KlReport, LeftOutContributions,
+};
 use crate::report::manifest::Manifest;
 
 /// Writes the page of an internal report.
@@ -23,6 +25,10 @@ pub fn internal_report_page(report: &InternalReport, manifest: &Manifest) -> Str
             dl {
                 dt { "Rows of the original" } dd { (report.rows) }
                 dt { "Rows in no table" } dd { (report.suppressed_rows) }
+                @if let Some(LeftOutContributions { left_out_rows, cut_persons }) = report.contributions {
+                    dt { "Rows left out before" }
+                    dd { (left_out_rows) " of " (cut_persons) " persons, who had more rows than are kept" }
+                }
             }
             @if let Some(practitioner) = &report.practitioner { (inferences(practitioner)) }
             @if let Some(kl) = &report.kl { (divergence(kl)) }

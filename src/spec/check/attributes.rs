@@ -8,7 +8,10 @@ use super::specification::SpecWarning;
 use super::values::values_missing;
 use crate::microdata::AttrSet;
 use crate::problem::{Fault, Kind};
-use crate::publication::{DeclaredTaxonomy, ExcludedValues, Guarantee, NoticeKind, Protected, Unit, ValueDistance};
+use crate::publication::{
+    ContributionChoice, DeclaredTaxonomy, ExcludedValues, Guarantee, JoinAttribute, NoticeKind, Protected, Unit,
+    ValueDistance, XyMeasure, YElement,
+};
 use crate::spec::grammar::attributes::{AttributeOptions, DatasetColumns};
 use crate::spec::grammar::reader::{FaultList, child};
 use crate::spec::grammar::schema::{ColumnFacts, DatasetSchema};
@@ -129,6 +132,50 @@ pub(super) fn check_excludable(
         });
         if let Some(what) = undefined {
             faults.unsupported(pointer, format!("{what} says nothing of {name} once some of its values are ruled out"));
+        }
+    }
+}
+
+/// Which rows of a person are published must say nothing of a protected attribute.
+pub(super) fn check_choice_of_rows(
+    columns: &DatasetColumns<'_>,
+    used: &[usize],
+    unit: &Unit,
+    method: &MethodSpec,
+    faults: &mut FaultList,
+) {
+    let Some(ContributionChoice::First(order)) = unit.kept() else { return };
+    let mut refuse = |facts: &ColumnFacts, pointer: &str| {
+        let name = facts.name.as_str();
+        let tie = if name == order { "it" } else { "a column that is tied to it" };
+        let detail = format!(
+            "{name} must not be inferred, and {tie} decided which rows of a person were kept: upload the table with keep and \
+             without keep_order, so that rows are drawn, or with another keep_order"
+        );
+        faults.push(
+            Fault::new(pointer, Kind::GuaranteeUnsupported, detail)
+                .with("attribute", name)
+                .with("order", order.as_str()),
+        );
+    };
+    for rule in method.rules() {
+        for attr in rule.protects.attributes().iter() {
+            if let Some(facts) = used.get(attr.index()).map(|&column| &columns.facts[column]).filter(|of| of.chose_rows)
+            {
+                refuse(facts, &rule.pointer);
+            }
+        }
+    }
+    for requirement in method.requirements() {
+        if matches!(requirement.measure, XyMeasure::Anonymity { .. }) {
+            continue;
+        }
+        for element in &requirement.y {
+            if let YElement::Attribute(JoinAttribute { attribute, release: 0 }) = element
+                && let Some(facts) = columns.facts.iter().find(|facts| facts.name == *attribute && facts.chose_rows)
+            {
+                refuse(facts, &requirement.pointer);
+            }
         }
     }
 }

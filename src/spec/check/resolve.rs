@@ -4,7 +4,8 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use super::attributes::{
-    check_accounted, check_attribute, check_distances, check_excludable, check_leaves, published_names,
+    check_accounted, check_attribute, check_choice_of_rows, check_distances, check_excludable, check_leaves,
+    published_names,
 };
 use super::normal_form::{self, DocumentParts};
 use super::specification::{ProposedTable, SpecWarning, Specification};
@@ -69,6 +70,7 @@ pub(in crate::spec) fn resolve(document: DraftDocument<'_, '_>, faults: &mut Fau
     let excludable = scope.excluded_values();
     check_excludable(columns, &used, &excludable, &method, faults);
     check_distances(columns, &used, scope.with_taxonomy(), &method, faults);
+    check_choice_of_rows(columns, &used, schema.unit, &method, faults);
     let taxonomies = scope.taxonomies();
     check_leaves(columns, &used, &taxonomies, general.dataset.value.map(|id| id.0), faults);
     let names = |of: &[usize]| of.iter().map(|&column| columns.name(column).to_owned()).collect();

@@ -59,6 +59,8 @@ pub struct ColumnFacts {
     pub distinct: Option<u64>,
     /// The largest feasible l, where it is known: rows divided by the count of the most frequent value, rounded down.
     pub largest_l: Option<u64>,
+    /// Whether rows of persons were chosen by it, or by a column that says what it holds.
+    pub chose_rows: bool,
 }
 
 impl ColumnFacts {
@@ -73,6 +75,7 @@ impl ColumnFacts {
             overflow: false,
             distinct: None,
             largest_l: None,
+            chose_rows: false,
         }
     }
 
@@ -93,6 +96,7 @@ impl From<&ColumnProfile> for ColumnFacts {
             overflow: profile.overflow(),
             distinct: profile.codes(),
             largest_l: None,
+            chose_rows: profile.chose_rows,
         }
     }
 }

@@ -29,6 +29,7 @@ fn columns(names: &[&str]) -> Vec<ColumnFacts> {
         overflow: false,
         distinct: None,
         largest_l: None,
+        chose_rows: false,
     };
     names.iter().map(plain).collect()
 }

@@ -28,11 +28,11 @@ use uuid::Uuid;
 
 use crate::identity::{Actor, Caller};
 use crate::ports::{
-    AuditAction, AuditEntry, ClaimTerms, ClaimedJob, CommitOutcome, DatasetRecord, JobRecord, LeaseToken,
-    NewDisclosure, NewJob, NewRelease, PartChunkRecord, ReapProblems, ReleaseCommit, Store, StoreError,
+    AuditAction, AuditEntry, BoundedContributions, ClaimTerms, ClaimedJob, CommitOutcome, DatasetRecord, JobRecord,
+    LeaseToken, NewDisclosure, NewJob, NewRelease, PartChunkRecord, ReapProblems, ReleaseCommit, Store, StoreError,
 };
 use crate::problem::{Kind, Problem};
-use crate::publication::ReleaseStatus;
+use crate::publication::{ContributionChoice, ReleaseStatus};
 use crate::vault::Ciphertext;
 
 /// A store under test.
@@ -77,6 +77,11 @@ pub(crate) fn dataset_record(id: Uuid, chunks: u32) -> DatasetRecord {
         record_key: Some(vec!["a".into(), "b,c".into()]),
         subject: None,
         max_rows_per_subject: Some(3),
+        contributions: Some(BoundedContributions {
+            choice: ContributionChoice::First("day".into()),
+            left_out_rows: 7,
+            cut_persons: 2,
+        }),
         uploaded_by: Some("key:1".into()),
         created_at: at(0),
         rows: 6,

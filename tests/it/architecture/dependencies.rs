@@ -21,6 +21,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "meter",
             "engine",
             "ledger",
+            "people",
             "report",
             "model",
             "random",

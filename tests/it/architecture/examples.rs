@@ -222,7 +222,7 @@ async fn the_python_client_publishes_frames() {
     let home = tempfile::tempdir().unwrap();
     let (process, file_of) = served(&home);
     let mut client = Command::new(root().join("clients/python/test.sh"));
-    let said = succeeded(&run(client.arg(&process.base).arg(file_of("admin"))));
+    let said = succeeded(&run(client.arg(&process.base).arg(file_of("pipeline")).arg(file_of("admin"))));
     assert!(said.contains("the Python client works"), "{said}");
 }
 

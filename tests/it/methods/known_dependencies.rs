@@ -171,10 +171,11 @@ async fn plan_has_counts_that_the_manifest_lacks() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn pipeline_neither_withdraws_nor_sees_counts() {
+async fn pipeline_neither_withdraws_nor_sees_counts_of_others() {
     let guarded = Guarded::start().await;
     let (pipeline, officer) = (guarded.preset(Preset::Pipeline), guarded.preset(Preset::Officer));
-    let dataset = text(&pipeline.upload("", people()).await.ok(201)["id"]);
+    let dataset = text(&guarded.preset(Preset::Admin).upload("", people()).await.ok(201)["id"]);
+    let own = text(&pipeline.upload("", people()).await.ok(201)["id"]);
     let withdrawn = of_race(&json!({"assume_unknown": [unknown("zip", "county")]}));
     assert_eq!(pipeline.job(&dataset, withdrawn.clone()).await.problem(403, "forbidden")["scope"], "ledger:override");
     let closing = of_race(&json!({"ineligible_strata": {"closed": {"reason": "counties are public"}}}));
@@ -188,7 +189,7 @@ async fn pipeline_neither_withdraws_nor_sees_counts() {
     let mut asked = impossible.clone();
     asked["dataset"] = dataset.as_str().into();
     let seen = officer.post("/v1/plans", &asked).await.ok(200);
-    let hidden = pipeline.refused(&dataset, impossible).await;
+    let hidden = pipeline.refused(&dataset, impossible.clone()).await;
     let of_officer = &seen["problems"][0]["errors"][0];
     assert_eq!((kind(of_officer), &of_officer["largest_l"]), ("rule-impossible", &json!(3)), "{seen:#}");
     assert!(of_officer["repairs"].to_string().contains("lower_l"), "{seen:#}");
@@ -199,6 +200,13 @@ async fn pipeline_neither_withdraws_nor_sees_counts() {
     assert!(!hidden.to_string().contains("largest_l") && !hidden.to_string().contains("lower_l"), "{hidden:#}");
     assert!(of_pipeline["repairs"].to_string().contains("leave_out_of_known"), "{hidden:#}");
     assert_eq!(of_pipeline["strata"], json!({"attributes": ["county"]}), "{hidden:#}");
+    // of its own table a key sees what a plan shows it
+    let shown = pipeline.refused(&own, impossible).await;
+    assert_eq!(
+        (&shown["errors"][0]["largest_l"], &shown["errors"][0]["repairs"]),
+        (&json!(3), &of_officer["repairs"]),
+        "{shown:#}"
+    );
     officer.publish(&dataset, withdrawn).await;
     guarded.server.stop().await;
 }

@@ -2,6 +2,7 @@
 
 pub(crate) mod bucketize;
 mod closed_strata;
+mod contributions;
 pub(crate) mod correlated;
 pub(crate) mod decompose;
 pub(crate) mod decompose_breaches;

@@ -94,6 +94,7 @@ pub(crate) fn release(
         extra: None,
         earlier,
         provenance: &provenance,
+        contributions: None,
     };
     let mut memory = Memory::default();
     let released = engine::release(&order, &mut memory, &Control::default())?;

@@ -45,6 +45,8 @@ class UploadOptions(TypedDict, total=False):
     record_key: str
     subject: str
     max_rows_per_subject: int
+    keep: int
+    keep_order: str
     types: str
 
 
