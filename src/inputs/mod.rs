@@ -18,6 +18,7 @@ mod part_storage;
 mod people;
 mod people_audit;
 mod people_conflict;
+mod people_reading;
 mod profiles;
 mod record_match;
 
@@ -39,4 +40,5 @@ pub use people::{
     JobPeople, JobPersons, PersonKeys, RowChoice, StandingCoverages, announce, chosen_rows, marks, standing,
 };
 pub(crate) use people_audit::{AuditedEntry, PeopleAudit, PeopleAuditError};
+pub use people_reading::{KeptReadings, PeopleLedger};
 pub(crate) use profiles::{ProfileCounts, column_facts, encrypt_profiles, specification_of};

@@ -47,6 +47,8 @@ both_stores! {
                     None => begin_coverage_anew(&mut tx, tenant, record).await?,
                 }
             }
+            // evidence is collected anew
+            people_changed(&mut tx, tenant).await?;
             log(&mut tx, audit_entry).await?;
             Ok(tx.commit().await?)
         }

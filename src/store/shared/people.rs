@@ -10,12 +10,13 @@ use crate::people::{
     SeparationStatement, SignatureSample,
 };
 use crate::ports::{
-    AlikeMark, AnnouncementEnd, CoverageRecord, CoverageSelection, CoverageState, NamedPopulation, NewCoverage,
-    PeopleEntry, PeopleEntryOutcome, PeopleStore, SeparationRecord, SeriesStatement, StoreError,
+    AlikeMark, AnnouncementEnd, CoverageRecord, CoverageSelection, CoverageState, CoveragesAt, LedgerMoment,
+    NamedPopulation, NewCoverage, PeopleEntry, PeopleEntryOutcome, PeopleStore, SeparationRecord, SeriesStatement,
+    StoreError,
 };
 use crate::store::rows::{
-    CommonMarkRow, CoverageRow, CutsRow, EvidenceRow, KeySystemRow, PopulationRow, SeparationRow, hash_of, joined,
-    number, parted, registry, samples,
+    CommonMarkRow, CoverageRow, CutsRow, EvidenceRow, KeySystemRow, PopulationRow, SeparationRow, joined, number,
+    parted, registry, samples,
 };
 use crate::store::sql::{disclosures, people as sql, series as series_sql};
 
@@ -225,15 +226,21 @@ both_stores! {
             standing(&mut tx, tenant, ticket).await.map_err(failed)
         }
 
+        async fn ledger_moment(&self, tenant: &str) -> Result<LedgerMoment, StoreError> {
+            let mut tx = self.begin_snapshot().await.map_err(failed)?;
+            moment(&mut tx, tenant).await.map_err(failed)
+        }
+
         async fn select_coverages(
             &self,
             tenant: &str,
             ticket: i64,
             selection: &CoverageSelection,
-        ) -> Result<Vec<CoverageRecord>, StoreError> {
+        ) -> Result<CoveragesAt, StoreError> {
             let mut tx = self.begin_snapshot().await.map_err(failed)?;
+            let moment = moment(&mut tx, tenant).await.map_err(failed)?;
             let rows = selected_coverages(&mut tx, tenant, ticket, selection).await.map_err(failed)?;
-            Ok(records(rows))
+            Ok(CoveragesAt { moment, records: records(rows) })
         }
 
         async fn common_persons(
@@ -252,8 +259,7 @@ both_stores! {
             system: &str,
             persons: &[KeyedHash],
         ) -> Result<BTreeSet<KeyedHash>, StoreError> {
-            let found = self.find_published_persons(tenant, system, persons, None).await?;
-            found.iter().map(|bytes| hash_of(bytes)).collect()
+            self.find_published_persons(tenant, system, persons, None).await
         }
 
         async fn persons_of_job(
@@ -263,8 +269,7 @@ both_stores! {
             system: &str,
             persons: &[KeyedHash],
         ) -> Result<BTreeSet<KeyedHash>, StoreError> {
-            let found = self.find_published_persons(tenant, system, persons, Some(job)).await?;
-            found.iter().map(|bytes| hash_of(bytes)).collect()
+            self.find_published_persons(tenant, system, persons, Some(job)).await
         }
 
         async fn common_marks(
@@ -273,7 +278,10 @@ both_stores! {
             hashes: &[KeyedHash],
         ) -> Result<Vec<(CoverageId, AlikeMark)>, StoreError> {
             let found: Vec<CommonMarkRow> = self.find_common_marks(tenant, hashes).await?;
-            found.into_iter().map(CommonMarkRow::mark).collect()
+            let mut marks: Vec<(CoverageId, AlikeMark)> =
+                found.into_iter().map(CommonMarkRow::mark).collect::<Result<_, _>>()?;
+            marks.sort_unstable_by_key(|(id, mark)| (*id, mark.kind, mark.hash));
+            Ok(marks)
         }
 
         async fn signature_samples(
@@ -308,6 +316,9 @@ both_stores! {
             let end = || async {
                 let mut tx = self.begin().await?;
                 let ended = run_sql!(query.execute, &mut *tx, sql::VOID_ANNOUNCEMENTS, tenant, job)?.rows_affected();
+                if ended > 0 {
+                    people_changed(&mut tx, tenant).await?;
+                }
                 tx.commit().await?;
                 Ok(ended)
             };
@@ -317,7 +328,10 @@ both_stores! {
         async fn sweep_void_coverages(&self) -> Result<u64, StoreError> {
             let sweep = || async {
                 let mut tx = self.begin().await?;
-                run_sql!(query.execute, &mut *tx, sql::VOID_LOST)?;
+                let ended: Vec<String> = run_sql!(query_scalar.fetch_all, &mut *tx, sql::VOID_LOST)?;
+                for tenant in ended.into_iter().collect::<BTreeSet<String>>() {
+                    people_changed(&mut tx, &tenant).await?;
+                }
                 let ids: Vec<i64> = run_sql!(query_scalar.fetch_all, &mut *tx, sql::VOID_COVERAGES)?;
                 let mut gone = 0;
                 for id in ids {
@@ -442,6 +456,7 @@ both_stores! {
             }
             if !is_disclosed && record.state == CoverageState::Live {
                 run_sql!(query.execute, &mut *connection, sql::VOID_LIVE, tenant, id.0)?;
+                people_changed(connection, tenant).await?;
             }
         }
         Ok(())
@@ -479,8 +494,26 @@ both_stores! {
             run_sql!(query.execute, &mut *connection, sql::DESCRIBE_COVERAGE, tenant, target.0, known, published)?;
             list_coverage(connection, target.0, &joined.coverage).await?;
         }
-        run_sql!(query.execute, connection, sql::SET_STATE, tenant, coverage.0, state.name())?;
+        run_sql!(query.execute, &mut *connection, sql::SET_STATE, tenant, coverage.0, state.name())?;
+        // what becomes live has the persons and marks that it was announced with
+        if state == CoverageState::Void {
+            people_changed(connection, tenant).await?;
+        }
         Ok(())
+    }
+
+    /// Raises the number of changes of persons and marks. No other transaction of the tenant does so until this one ends.
+    pub(in crate::store) async fn people_changed(
+        connection: &mut Connection,
+        tenant: &str,
+    ) -> Result<(), sqlx::Error> {
+        run_sql!(query.execute, connection, sql::PEOPLE_CHANGED, tenant)?;
+        Ok(())
+    }
+
+    async fn moment(connection: &mut Connection, tenant: &str) -> Result<LedgerMoment, sqlx::Error> {
+        let (ticket, changes) = run_sql!(query_as.fetch_one, connection, sql::LEDGER_MOMENT, tenant)?;
+        Ok(LedgerMoment { ticket, changes })
     }
 
     /// Draws a ticket. No other one of the tenant is drawn until the transaction ends.

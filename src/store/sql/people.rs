@@ -31,6 +31,17 @@ pub(crate) const NEXT_TICKET: &str = "\
 INSERT INTO ticket_counters (tenant, ticket) VALUES ($1, 1)
 ON CONFLICT (tenant) DO UPDATE SET ticket = ticket_counters.ticket + 1 RETURNING ticket";
 
+/// The last row that a transaction holds.
+pub(crate) const PEOPLE_CHANGED: &str = "\
+-- people_changed
+INSERT INTO people_changes (tenant, changes) VALUES ($1, 1)
+ON CONFLICT (tenant) DO UPDATE SET changes = people_changes.changes + 1";
+
+pub(crate) const LEDGER_MOMENT: &str = "\
+-- ledger_moment
+SELECT COALESCE((SELECT ticket FROM ticket_counters WHERE tenant = $1), 0),
+  COALESCE((SELECT changes FROM people_changes WHERE tenant = $1), 0)";
+
 /// Of rows whose key is there, until their evidence is. Who computes it again after an interruption writes the same.
 pub(crate) const PUT_PERSON_PIECE: &str = "\
 -- put_person_piece
@@ -165,7 +176,7 @@ UPDATE coverages SET body = $3, published = $4 WHERE tenant = $1 AND id = $2 AND
 pub(crate) const VOID_LOST: &str = "\
 -- void_lost
 UPDATE coverages SET state = 'void' WHERE state = 'pending'
-  AND NOT EXISTS (SELECT 1 FROM jobs WHERE id = coverages.job AND status = 'running')";
+  AND NOT EXISTS (SELECT 1 FROM jobs WHERE id = coverages.job AND status = 'running') RETURNING tenant";
 
 pub(crate) const VOID_COVERAGES: &str = "\
 -- void_coverages
