@@ -4,3 +4,6 @@ CREATE TABLE people_changes (
     tenant  TEXT    NOT NULL PRIMARY KEY,
     changes INTEGER NOT NULL
 ) STRICT;
+
+-- Statements are judged by the tables of coverages.
+CREATE INDEX tables_of_coverage ON coverage_tables (coverage, mark);

@@ -27,7 +27,7 @@ mod tests;
 pub use attributes::{UnknownAttributesError, attribute_names, columns_of_names};
 pub use blocks::Block;
 pub use collect::{EvidenceCollector, EvidenceError, KeyLayout};
-pub use coverage::{Coverage, CoverageId, LiveCoverage};
+pub use coverage::{Coverage, CoverageGroup, CoverageId, LiveCoverage};
 pub use evidence::{Evidence, Resemblance, SystemEvidence};
 pub use fold::Fold;
 pub(crate) use hash::labelled;

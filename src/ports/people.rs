@@ -14,8 +14,8 @@ use super::api_keys::AuditEntry;
 use super::disclosures::StatementRecord;
 use super::error::StoreError;
 use crate::people::{
-    Coverage, CoverageId, Evidence, KeyedHash, Population, PopulationError, PopulationRegistry, SeparationStatement,
-    SignatureSample,
+    Coverage, CoverageId, Evidence, KeyedHash, Place, Population, PopulationError, PopulationRegistry,
+    SeparationStatement, SignatureSample,
 };
 
 /// Most hashes of one call.
@@ -325,6 +325,9 @@ pub trait PeopleStore: Send + Sync {
 
     /// The live coverages, and the pending ones with a lower ticket, by ticket and number.
     async fn standing_coverages(&self, tenant: &str, ticket: i64) -> Result<Vec<CoverageRecord>, StoreError>;
+
+    /// The populations of which something is published, and of each published table without one a dataset.
+    async fn published_places(&self, tenant: &str) -> Result<BTreeSet<Place>, StoreError>;
 
     /// The present moment of a tenant's coverages.
     async fn ledger_moment(&self, tenant: &str) -> Result<LedgerMoment, StoreError>;

@@ -69,6 +69,12 @@ const SHARE_PERSONS: &str = "\
 SELECT EXISTS (SELECT 1 FROM covered AS a JOIN covered AS b ON b.system = a.system AND b.hash = a.hash
 WHERE a.coverage = ANY($1) AND b.coverage = ANY($2))";
 
+/// Takes two arrays of coverages.
+const SHARE_TABLES: &str = "\
+-- share_tables
+SELECT EXISTS (SELECT 1 FROM coverage_tables AS a JOIN coverage_tables AS b ON b.mark = a.mark
+WHERE a.coverage = ANY($1) AND b.coverage = ANY($2))";
+
 const INSERT_PERSONS: &str = "\
 -- insert_persons
 INSERT INTO covered (system, hash, coverage) SELECT $1, w.hash, $2 FROM UNNEST($3) AS w (hash)
@@ -161,6 +167,15 @@ pub(in crate::store) async fn share_persons(
     other: &[i64],
 ) -> Result<bool, sqlx::Error> {
     run_sql!(query_scalar.fetch_one, connection, SHARE_PERSONS, one, other)
+}
+
+/// Whether a table stands in a coverage of each list.
+pub(in crate::store) async fn share_tables(
+    connection: &mut PgConnection,
+    one: &[i64],
+    other: &[i64],
+) -> Result<bool, sqlx::Error> {
+    run_sql!(query_scalar.fetch_one, connection, SHARE_TABLES, one, other)
 }
 
 pub(in crate::store) async fn insert_persons(

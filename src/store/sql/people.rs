@@ -105,6 +105,28 @@ pub(crate) const STANDING_COVERAGES: &str = "\
 SELECT id, job, state, ticket, body, published FROM coverages
 WHERE tenant = $1 AND (state = 'live' OR state = 'pending' AND ticket < $2) ORDER BY ticket, id";
 
+/// The same without documents, of those that have a group.
+pub(crate) const GROUPED_COVERAGES: &str = "\
+-- grouped_coverages
+SELECT id, state, people_group FROM coverages
+WHERE tenant = $1 AND people_group IS NOT NULL AND (state = 'live' OR state = 'pending' AND ticket < $2)
+ORDER BY ticket, id";
+
+/// The same of those that have none.
+pub(crate) const UNGROUPED_COVERAGES: &str = "\
+-- ungrouped_coverages
+SELECT id, job, state, ticket, body, published FROM coverages
+WHERE tenant = $1 AND people_group IS NULL AND (state = 'live' OR state = 'pending' AND ticket < $2)
+ORDER BY ticket, id";
+
+pub(crate) const LIVE_GROUPS: &str = "\
+-- live_groups
+SELECT DISTINCT people_group FROM coverages WHERE tenant = $1 AND state = 'live' AND people_group IS NOT NULL";
+
+pub(crate) const LISTED_OF_DATASET: &str = "\
+-- listed_of_dataset
+SELECT coverage FROM coverage_datasets WHERE dataset_id = $1";
+
 /// Coverages whose datasets are not listed are looked into.
 pub(crate) const COVERAGES_OF_DATASET: &str = "\
 -- coverages_of_dataset

@@ -78,6 +78,14 @@ CROSS JOIN covered AS a ON a.coverage = w.value
 JOIN covered AS b ON b.system = a.system AND b.hash = a.hash
 WHERE b.coverage IN (SELECT value FROM json_each($2)))";
 
+/// Takes two JSON lists of coverages.
+const SHARE_TABLES: &str = "\
+-- share_tables
+SELECT EXISTS (SELECT 1 FROM json_each($1) AS w
+CROSS JOIN coverage_tables AS a ON a.coverage = w.value
+JOIN coverage_tables AS b ON b.mark = a.mark
+WHERE b.coverage IN (SELECT value FROM json_each($2)))";
+
 const INSERT_PERSONS: &str = "\
 -- insert_persons
 INSERT INTO covered (system, hash, coverage) SELECT $1, unhex(w.value), $2 FROM json_each($3) AS w WHERE TRUE
@@ -173,6 +181,15 @@ pub(in crate::store) async fn share_persons(
     other: &[i64],
 ) -> Result<bool, sqlx::Error> {
     run_sql!(query_scalar.fetch_one, connection, SHARE_PERSONS, Json(one), Json(other))
+}
+
+/// Whether a table stands in a coverage of each list.
+pub(in crate::store) async fn share_tables(
+    connection: &mut SqliteConnection,
+    one: &[i64],
+    other: &[i64],
+) -> Result<bool, sqlx::Error> {
+    run_sql!(query_scalar.fetch_one, connection, SHARE_TABLES, Json(one), Json(other))
 }
 
 pub(in crate::store) async fn insert_persons(

@@ -8,7 +8,7 @@ use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use guardian::control::Progress;
 use guardian::identity::ApiKey;
-use guardian::people::{CoverageId, Evidence, KeyedHash, PopulationRegistry, SignatureSample};
+use guardian::people::{CoverageId, Evidence, KeyedHash, Place, PopulationRegistry, SignatureSample};
 use guardian::ports::{
     AdoptedSeries, AlikeMark, AnnouncementEnd, ApiKeyStore, AuditEntry, AuditFilter, Backlog, CancelOutcome,
     ChunkEncryptor, ClaimTerms, ClaimedJob, CommitOutcome, CoverageRecord, CoverageSelection, CoveragesAt, Cursor,
@@ -176,6 +176,7 @@ faulty! {
     impl DisclosureStore {
         fn disclosures(tenant: &str, series: &str, content_hash: &[u8; 32]) -> LedgerSnapshot;
         fn series_statements(tenant: &str, series: &str) -> SeriesStatements;
+        fn series_datasets(tenant: &str, series: &str) -> Vec<Uuid>;
         fn series(tenant: &str, series: &str) -> SeriesRecord;
         fn enter_statement(tenant: &str, series: &str, statement: &StatementRecord, audit_entry: &AuditEntry) -> ();
     }
@@ -200,6 +201,7 @@ faulty! {
         fn draw_ticket(tenant: &str, coverage: CoverageId) -> i64;
         fn standing_coverages(tenant: &str, ticket: i64) -> Vec<CoverageRecord>;
         fn ledger_moment(tenant: &str) -> LedgerMoment;
+        fn published_places(tenant: &str) -> BTreeSet<Place>;
         fn select_coverages(tenant: &str, ticket: i64, selection: &CoverageSelection) -> CoveragesAt;
         fn common_persons(tenant: &str, system: &str, persons: &[KeyedHash]) -> BTreeMap<CoverageId, u64>;
         fn published_persons(tenant: &str, system: &str, persons: &[KeyedHash]) -> BTreeSet<KeyedHash>;
