@@ -16,9 +16,9 @@ use super::context::JobContext;
 use super::earlier_coverages::cover_earlier_datasets;
 use super::env::InputEnv;
 use super::error::InputError;
-use super::people::{JobPeople, JobPersons, StandingCoverages, announce, count_published, standing};
+use super::people::{JobPeople, JobPersons, announce, count_published};
 use super::people_conflict::PeopleConflict;
-use super::people_reading::PeopleLedger;
+use super::people_reading::{PeopleLedger, StandingCoverages, standing};
 use crate::ledger::{ActiveRule, Disclosure, EarlierDisclosures};
 use crate::people::{
     Admission, Basis, Coverage, Evidence, JudgedRows, LedgerView, LiveCoverage, Look, PeopleRefusal, PersonCounts,

@@ -1,19 +1,15 @@
-//! What stands beside the rows of a job: announced and live coverages, as the store knows them.
+//! The people of a job: their announcement, and which of them the store knows.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use uuid::Uuid;
 
-use super::people_reading::{PeopleLedger, Standing, read_standing, resemblances};
 use crate::microdata::Chunk;
 use crate::people::{
-    Block, CoverageId, Evidence, KeyedHash, LiveCoverage, Place, SeparationStatement, SystemColumns, SystemEvidence,
-    person_hashes,
+    Block, CoverageId, Evidence, KeyedHash, Place, SeparationStatement, SystemColumns, SystemEvidence, person_hashes,
 };
-use crate::ports::{
-    AlikeKind, AlikeMark, CoverageRecord, CoverageState, HASHES_PER_CALL, NewCoverage, PeopleStore, StoreError,
-};
+use crate::ports::{AlikeKind, AlikeMark, HASHES_PER_CALL, NewCoverage, PeopleStore, StoreError};
 use crate::vault::ContentHasher;
 
 /// The evidence of the rows of a job, with all of their persons.
@@ -83,17 +79,6 @@ impl PersonBatches<'_> {
 pub(super) struct PersonPlace<'a> {
     pub(super) tenant: &'a str,
     pub(super) system: &'a str,
-}
-
-/// Coverages as they stand to the rows of a job.
-#[derive(Clone, PartialEq, Debug, Default)]
-pub struct StandingCoverages {
-    /// The live ones.
-    pub live: Vec<LiveCoverage>,
-    /// Pending ones with a lower ticket, lowest first.
-    pub pending: Vec<LiveCoverage>,
-    /// The jobs of these.
-    pub jobs: BTreeMap<CoverageId, Uuid>,
 }
 
 /// Announces rows: the coverage, its persons and its marks. It has no ticket yet.
@@ -235,38 +220,6 @@ pub(crate) async fn count_published(
         published += store.published_persons(tenant, system, &some).await?.len() as u64;
     }
     Ok(published)
-}
-
-/// Reads what stands against the rows of a job that holds a ticket; with ticket 0 what is live. Of live coverages that share
-/// neither people nor cells with the rows, and of whose datasets nothing is declared, one stands for all of its group.
-///
-/// # Errors
-/// Those of the store; [`StoreError::Unavailable`] where the ledger changes again and again meanwhile.
-pub async fn standing(
-    ledger: PeopleLedger<'_>,
-    ticket: i64,
-    people: &JobPeople,
-    statements: &[SeparationStatement],
-) -> Result<StandingCoverages, StoreError> {
-    let Standing { reading, records } = read_standing(ledger, ticket, people, statements).await?;
-    let table = people.evidence.table;
-    let meets = |record: &&CoverageRecord| {
-        let is_equal = table.is_some_and(|table| record.coverage.tables.contains(&table));
-        is_equal || reading.shares_persons(record.id)
-    };
-    // exact evidence goes before what cells say
-    let others = records.iter().filter(|record| !meets(record)).map(|record| record.id).collect();
-    let resemblances = resemblances(ledger, &people.evidence, &reading, &others).await?;
-    let mut standing = StandingCoverages::default();
-    for CoverageRecord { id, job, state, coverage, published, .. } in records {
-        if state == CoverageState::Pending {
-            standing.jobs.insert(id, job);
-        }
-        let (common, resemblance) = (reading.common_persons(id), resemblances.get(&id).copied());
-        let list = if state == CoverageState::Live { &mut standing.live } else { &mut standing.pending };
-        list.push(LiveCoverage { id, coverage, published, common, resemblance });
-    }
-    Ok(standing)
 }
 
 /// The datasets that statements name.

@@ -1,18 +1,21 @@
 //! What coverages have in common with the rows of a job: persons, and marks of their cells.
 //!
-//! It is most of what a look at the ledger costs. A plan, a submission, a reservation and a ticket look one after the other,
-//! hence a reading is kept while nothing changes it. Which coverages stand, and what was declared, is read at each look.
+//! It is most of what a look at the ledger costs. A plan, a submission, a reservation and a ticket look one after the
+//! other, hence a reading is kept while nothing changes it. Which coverages stand, and what was declared, is read at each
+//! look.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use sha2::{Digest, Sha256};
+use uuid::Uuid;
 
 use super::people::{JobPeople, JobPersons, PersonPlace, declared_datasets};
-use crate::people::{CoverageId, Evidence, KeyedHash, Resemblance, SeparationStatement};
+use crate::people::{CoverageId, Evidence, KeyedHash, LiveCoverage, Resemblance, SeparationStatement};
 use crate::ports::{
-    AlikeKind, CoverageRecord, CoverageSelection, CoveragesAt, HASHES_PER_CALL, LedgerMoment, PeopleStore, StoreError,
+    AlikeKind, CoverageRecord, CoverageSelection, CoverageState, CoveragesAt, HASHES_PER_CALL, LedgerMoment,
+    PeopleStore, StoreError,
 };
 
 /// Coverages whose samples of signatures are read whole: those with most common signatures.
@@ -99,7 +102,7 @@ impl fmt::Debug for KeptReadings {
 
 /// What coverages have in common with rows, at a moment.
 #[derive(Default)]
-pub(super) struct PeopleReading {
+struct PeopleReading {
     moment: LedgerMoment,
     /// Per key system how many persons.
     persons: BTreeMap<CoverageId, BTreeMap<String, u64>>,
@@ -163,31 +166,74 @@ impl PeopleReading {
         self.persons.len() + self.by_blocks.len() + self.signatures.len()
     }
 
-    pub(super) fn shares_persons(&self, id: CoverageId) -> bool {
+    fn shares_persons(&self, id: CoverageId) -> bool {
         self.persons.get(&id).is_some_and(|common| common.values().any(|number| *number > 0))
     }
 
-    pub(super) fn common_persons(&self, id: CoverageId) -> BTreeMap<String, u64> {
+    fn common_persons(&self, id: CoverageId) -> BTreeMap<String, u64> {
         self.persons.get(&id).cloned().unwrap_or_default()
     }
 }
 
+/// Coverages as they stand to the rows of a job.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct StandingCoverages {
+    /// The live ones.
+    pub live: Vec<LiveCoverage>,
+    /// Pending ones with a lower ticket, lowest first.
+    pub pending: Vec<LiveCoverage>,
+    /// The jobs of these.
+    pub jobs: BTreeMap<CoverageId, Uuid>,
+}
+
+/// Reads what stands against the rows of a job that holds a ticket; with ticket 0 what is live. Of live coverages that share
+/// neither people nor cells with the rows, and of whose datasets nothing is declared, one stands for all of its group.
+///
+/// # Errors
+/// Those of the store; [`StoreError::Unavailable`] where the ledger changes again and again meanwhile.
+pub async fn standing(
+    ledger: PeopleLedger<'_>,
+    ticket: i64,
+    people: &JobPeople,
+    statements: &[SeparationStatement],
+) -> Result<StandingCoverages, StoreError> {
+    let ReadCoverages { reading, records } = read_standing(ledger, ticket, people, statements).await?;
+    let table = people.evidence.table;
+    let meets = |record: &&CoverageRecord| {
+        let is_equal = table.is_some_and(|table| record.coverage.tables.contains(&table));
+        is_equal || reading.shares_persons(record.id)
+    };
+    // exact evidence goes before what cells say
+    let others = records.iter().filter(|record| !meets(record)).map(|record| record.id).collect();
+    let resemblances = resemblances(ledger, &people.evidence, &reading, &others).await?;
+    let mut standing = StandingCoverages::default();
+    for CoverageRecord { id, job, state, coverage, published, .. } in records {
+        if state == CoverageState::Pending {
+            standing.jobs.insert(id, job);
+        }
+        let (common, resemblance) = (reading.common_persons(id), resemblances.get(&id).copied());
+        let list = if state == CoverageState::Live { &mut standing.live } else { &mut standing.pending };
+        list.push(LiveCoverage { id, coverage, published, common, resemblance });
+    }
+    Ok(standing)
+}
+
 /// Coverages that stand, and what they have in common with rows.
-pub(super) struct Standing {
-    pub(super) reading: Arc<PeopleReading>,
-    pub(super) records: Vec<CoverageRecord>,
+struct ReadCoverages {
+    reading: Arc<PeopleReading>,
+    records: Vec<CoverageRecord>,
 }
 
 /// Reads the coverages that stand, and what these have in common with the rows of a job unless a kept reading says it.
 ///
 /// # Errors
 /// Those of the store; [`StoreError::Unavailable`] where the ledger changes again and again meanwhile.
-pub(super) async fn read_standing(
+async fn read_standing(
     ledger: PeopleLedger<'_>,
     ticket: i64,
     people: &JobPeople,
     statements: &[SeparationStatement],
-) -> Result<Standing, StoreError> {
+) -> Result<ReadCoverages, StoreError> {
     let PeopleLedger { store, tenant, kept } = ledger;
     let key = ReadingKey::new(tenant, people);
     let mut known = kept.find(&key);
@@ -206,14 +252,14 @@ pub(super) async fn read_standing(
             if !is_known {
                 kept.keep(key, Arc::clone(&reading));
             }
-            return Ok(Standing { reading, records });
+            return Ok(ReadCoverages { reading, records });
         }
     }
     Err(StoreError::Unavailable("the ledger of people kept changing while it was read".into()))
 }
 
 /// Which coverages among those that share no persons with rows are alike.
-pub(super) async fn resemblances(
+async fn resemblances(
     ledger: PeopleLedger<'_>,
     evidence: &Evidence,
     reading: &PeopleReading,

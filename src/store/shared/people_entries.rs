@@ -29,7 +29,7 @@ struct GroupedRow {
 }
 
 /// A coverage that stands, by what statements are judged with.
-struct StatedCoverage {
+struct PlacedCoverage {
     id: i64,
     state: CoverageState,
     places: BTreeSet<Place>,
@@ -38,13 +38,13 @@ struct StatedCoverage {
     tables: BTreeSet<KeyedHash>,
 }
 
-impl StatedCoverage {
+impl PlacedCoverage {
     fn is_in(&self, places: &BTreeSet<Place>) -> bool {
         self.places.iter().any(|place| places.contains(place))
     }
 }
 
-impl From<CoverageRecord> for StatedCoverage {
+impl From<CoverageRecord> for PlacedCoverage {
     fn from(record: CoverageRecord) -> Self {
         let places = record.coverage.places();
         let CoverageRecord { id, state, coverage, .. } = record;
@@ -61,9 +61,9 @@ fn populations_of(group: CoverageGroup) -> impl Iterator<Item = Place> {
 }
 
 /// Coverages by the places that statements name them by.
-fn by_place(stated: &[StatedCoverage]) -> BTreeMap<&Place, Vec<&StatedCoverage>> {
-    let mut places: BTreeMap<&Place, Vec<&StatedCoverage>> = BTreeMap::new();
-    for coverage in stated {
+fn by_place(placed: &[PlacedCoverage]) -> BTreeMap<&Place, Vec<&PlacedCoverage>> {
+    let mut places: BTreeMap<&Place, Vec<&PlacedCoverage>> = BTreeMap::new();
+    for coverage in placed {
         for place in &coverage.places {
             places.entry(place).or_default().push(coverage);
         }
@@ -72,24 +72,24 @@ fn by_place(stated: &[StatedCoverage]) -> BTreeMap<&Place, Vec<&StatedCoverage>>
 }
 
 /// Whether a coverage stands on both sides, or an equal table of coverages without a group.
-fn have_common_table(one: &[&StatedCoverage], other: &[&StatedCoverage]) -> bool {
+fn have_common_table(one: &[&PlacedCoverage], other: &[&PlacedCoverage]) -> bool {
     let ids: BTreeSet<i64> = one.iter().map(|coverage| coverage.id).collect();
     let tables: BTreeSet<&KeyedHash> = one.iter().flat_map(|coverage| &coverage.tables).collect();
-    let is_common = |coverage: &&StatedCoverage| {
+    let is_common = |coverage: &&PlacedCoverage| {
         ids.contains(&coverage.id) || coverage.tables.iter().any(|table| tables.contains(table))
     };
     other.iter().any(is_common)
 }
 
-fn have_common_system(one: &[&StatedCoverage], other: &[&StatedCoverage]) -> bool {
+fn have_common_system(one: &[&PlacedCoverage], other: &[&PlacedCoverage]) -> bool {
     let systems: BTreeSet<&String> = one.iter().flat_map(|coverage| &coverage.systems).collect();
     other.iter().any(|coverage| coverage.systems.iter().any(|name| systems.contains(name)))
 }
 
 /// The announced coverage that has to end before a statement is judged: one of a place that the statement names.
-fn awaited(statements: &[&SeparationStatement], stated: &[StatedCoverage]) -> Option<CoverageId> {
+fn awaited(statements: &[&SeparationStatement], placed: &[PlacedCoverage]) -> Option<CoverageId> {
     let named: BTreeSet<Place> = statements.iter().flat_map(|statement| statement.of.iter().cloned()).collect();
-    let pending = stated.iter().filter(|coverage| coverage.state == CoverageState::Pending);
+    let pending = placed.iter().filter(|coverage| coverage.state == CoverageState::Pending);
     pending.filter(|coverage| coverage.is_in(&named)).map(|coverage| CoverageId(coverage.id)).next()
 }
 
@@ -106,7 +106,7 @@ both_stores! {
             let mut is_changed = entry.attributes.is_some();
             if let Some(named) = &entry.population {
                 let places = BTreeSet::from([Place::Population(named.name.clone())]);
-                let is_live = !stated(&mut tx, &entry.tenant, ticket, &places).await?.is_empty();
+                let is_live = !placed_coverages(&mut tx, &entry.tenant, ticket, &places).await?.is_empty();
                 match define(&mut tx, &entry.tenant, named, is_live).await? {
                     Ok(Definition::New) => (is_new, is_changed) = (true, true),
                     Ok(Definition::Changed) => is_changed = true,
@@ -116,11 +116,11 @@ both_stores! {
             }
             let separations = unknown_separations(&mut tx, entry).await?;
             let named = separations.iter().flat_map(|statement| statement.of.iter().cloned()).collect();
-            let stated = stated(&mut tx, &entry.tenant, ticket, &named).await?;
-            if let Some(id) = awaited(&separations, &stated) {
+            let placed = placed_coverages(&mut tx, &entry.tenant, ticket, &named).await?;
+            if let Some(id) = awaited(&separations, &placed) {
                 return Ok(PeopleEntryOutcome::Waits(id));
             }
-            let (places, mut wrong) = (by_place(&stated), Vec::new());
+            let (places, mut wrong) = (by_place(&placed), Vec::new());
             for statement in &separations {
                 if statement.kind == Separation::Disjoint && contradicts(&mut tx, statement, &places).await? {
                     wrong.push(statement.id);
@@ -145,12 +145,12 @@ both_stores! {
     }
 
     /// The coverages that stand before a ticket, of some places.
-    async fn stated(
+    async fn placed_coverages(
         connection: &mut Connection,
         tenant: &str,
         ticket: i64,
         named: &BTreeSet<Place>,
-    ) -> Result<Vec<StatedCoverage>, TransactionError> {
+    ) -> Result<Vec<PlacedCoverage>, TransactionError> {
         if named.is_empty() {
             return Ok(Vec::new());
         }
@@ -175,12 +175,12 @@ both_stores! {
             let places: BTreeSet<Place> = populations.chain(of_datasets.remove(&id).unwrap_or_default()).collect();
             if !places.is_empty() {
                 let state = CoverageState::from_name(&state)?;
-                found.push(StatedCoverage { id, state, places, systems, tables: BTreeSet::new() });
+                found.push(PlacedCoverage { id, state, places, systems, tables: BTreeSet::new() });
             }
         }
         let rest: Vec<CoverageRow> =
             run_sql!(query_as.fetch_all, connection, sql::UNGROUPED_COVERAGES, tenant, ticket)?;
-        let rest = rest.into_iter().map(|row| StatedCoverage::from(CoverageRecord::from(row)));
+        let rest = rest.into_iter().map(|row| PlacedCoverage::from(CoverageRecord::from(row)));
         found.extend(rest.filter(|coverage| coverage.is_in(named)));
         Ok(found)
     }
@@ -258,13 +258,13 @@ both_stores! {
     async fn contradicts(
         connection: &mut Connection,
         statement: &SeparationStatement,
-        places: &BTreeMap<&Place, Vec<&StatedCoverage>>,
+        places: &BTreeMap<&Place, Vec<&PlacedCoverage>>,
     ) -> Result<bool, sqlx::Error> {
         let [one, other] = statement.of.each_ref().map(|place| places.get(place).map_or(&[][..], Vec::as_slice));
         if one.is_empty() || other.is_empty() {
             return Ok(false);
         }
-        let numbers = |coverages: &[&StatedCoverage]| coverages.iter().map(|coverage| coverage.id).collect::<Vec<_>>();
+        let numbers = |coverages: &[&PlacedCoverage]| coverages.iter().map(|coverage| coverage.id).collect::<Vec<_>>();
         let (first, second) = (numbers(one), numbers(other));
         if have_common_table(one, other) || share_tables(connection, &first, &second).await? {
             return Ok(true);

@@ -37,8 +37,9 @@ const COVERAGE_PERSONS: &str = "\
 SELECT json_group_array(hash) FROM (SELECT hex(c.hash) AS hash FROM covered AS c JOIN coverages AS v ON v.id = c.coverage
 WHERE v.tenant = $1 AND c.coverage = $2 AND c.system = $3 AND ($4 IS NULL OR c.hash > $4) ORDER BY c.hash LIMIT $5)";
 
-/// A mark that more than four other coverages have says nothing of any, hence no more are read; without a bound, the marks of
-/// small domains would grow with each night. In one row: each row that is fetched wakes the thread of the caller.
+/// A mark that more than four other coverages have says nothing of any, hence no more are read; without a bound, the
+/// marks of small domains would grow with each night. In one row: each row that is fetched wakes the thread of the
+/// caller.
 const COMMON_MARKS: &str = "\
 -- common_marks
 WITH found AS MATERIALIZED (SELECT w.value AS hash, (

@@ -66,7 +66,7 @@ async fn who_may_override_the_ledger_alone_makes_people_disjoint() {
             (Method::PUT, new, json!({}), 200),
         ]
     };
-    let stated = async || {
+    let declared = async || {
         let mut places = Vec::new();
         for population in admin.items("/v1/populations").await {
             let path = format!("/v1/populations/{}", population["name"].as_str().unwrap());
@@ -74,7 +74,7 @@ async fn who_may_override_the_ledger_alone_makes_people_disjoint() {
         }
         places
     };
-    let before = stated().await;
+    let before = declared().await;
     assert!(before.iter().all(|(_, statements)| *statements == json!([])), "{before:?}");
     let may = [Preset::Officer, Preset::Admin];
     for preset in Preset::ALL.into_iter().filter(|preset| !may.contains(preset)) {
@@ -88,7 +88,7 @@ async fn who_may_override_the_ledger_alone_makes_people_disjoint() {
         let expected = if preset == Preset::Pipeline { (400, "malformed-request") } else { (403, "forbidden") };
         upload.problem(expected.0, expected.1);
     }
-    assert_eq!(stated().await, before, "nothing was entered");
+    assert_eq!(declared().await, before, "nothing was entered");
     for preset in may {
         let client = guarded.preset(preset);
         for (method, path, body, status) in attempts(preset.name()) {
