@@ -14,8 +14,7 @@ use crate::people::{
     Fold, Place, Population, PopulationError, PopulationKey, PopulationRegistry, Separation, SeparationStatement,
 };
 use crate::ports::{
-    AuditAction, CoverageRecord, CoverageState, NamedPopulation, PeopleEntry, PeopleEntryOutcome, SeparationRecord,
-    SeriesStatement, Statement, Store, StoreError,
+    AuditAction, NamedPopulation, PeopleEntry, PeopleEntryOutcome, SeparationRecord, SeriesStatement, Statement,
 };
 use crate::problem::{Fault, Kind, Problem, nearest_names};
 use crate::report::{DefinedPopulation, PeopleStatement, PopulationDetails, PopulationItem, PopulationKeyForm};
@@ -182,8 +181,8 @@ impl AppService {
     async fn defined_population(&self, caller: &Caller, name: &str) -> Result<DefinedPopulation, Problem> {
         let registry = self.store.people_registry(&caller.tenant).await?;
         let item = shown_population(name, known_population(&registry, name)?);
-        let series = self.store.series(&caller.tenant, name).await?;
-        let mut places: BTreeSet<Place> = series.datasets.iter().map(|(id, _)| Place::Dataset(*id)).collect();
+        let datasets = self.store.series_datasets(&caller.tenant, name).await?;
+        let mut places: BTreeSet<Place> = datasets.into_iter().map(Place::Dataset).collect();
         places.insert(Place::Population(name.to_owned()));
         let records = self.store.separation_records(&caller.tenant).await?;
         let is_about = |record: &&SeparationRecord| record.statement.of.iter().any(|place| places.contains(place));
@@ -202,10 +201,11 @@ impl AppService {
         let registry = self.store.people_registry(&caller.tenant).await?;
         let places = match places {
             DisjointPlaces::All => {
-                let standing = self.store.standing_coverages(&caller.tenant, i64::MAX).await?;
+                let published = self.store.published_places(&caller.tenant).await?;
                 let populations = registry.populations.keys().filter(|other| *other != name);
                 let populations = populations.cloned().map(Place::Population);
-                populations.chain(undeclared_tables(&standing)).collect()
+                let is_table = |place: &Place| matches!(place, Place::Dataset(_));
+                populations.chain(published.into_iter().filter(is_table)).collect()
             }
             DisjointPlaces::Named(named) => self.named_places(caller, name, named, &registry).await?,
         };
@@ -278,21 +278,6 @@ impl AppService {
         let detail = "a job that speaks of these people is about to end; nothing was recorded";
         Err(Problem::new(Kind::Unavailable, detail).retry_after(5))
     }
-}
-
-/// The published tables without a population, each by one of its datasets.
-fn undeclared_tables(standing: &[CoverageRecord]) -> impl Iterator<Item = Place> {
-    let live = standing.iter().filter(|record| record.state == CoverageState::Live);
-    let undeclared = live.filter(|record| record.coverage.populations.is_empty());
-    undeclared.filter_map(|record| record.coverage.datasets.first().copied().map(Place::Dataset))
-}
-
-/// The populations and the tables without one of which something is published.
-pub(super) async fn published_places(store: &dyn Store, tenant: &str) -> Result<BTreeSet<Place>, StoreError> {
-    let standing = store.standing_coverages(tenant, i64::MAX).await?;
-    let live = standing.iter().filter(|record| record.state == CoverageState::Live);
-    let populations = live.flat_map(|record| record.coverage.populations.iter().cloned().map(Place::Population));
-    Ok(populations.chain(undeclared_tables(&standing)).collect())
 }
 
 /// A statement for each pair of different places.

@@ -13,8 +13,8 @@ use crate::clock::Clock;
 use crate::engine::Plan;
 use crate::identity::{Actor, Caller, Scope, Token, TokenHash};
 use crate::inputs::{
-    CompositionConflict, CompositionContext, InputEnv, JobContext, JudgedPeople, MemoryBudget, ProfileCounts,
-    column_facts, job_memory,
+    CompositionConflict, CompositionContext, InputEnv, JobContext, JudgedPeople, KeptReadings, MemoryBudget,
+    ProfileCounts, column_facts, job_memory,
 };
 use crate::microdata::ColumnProfile;
 use crate::microdata::formats::IngestLimits;
@@ -50,6 +50,8 @@ pub struct AppService {
     pub limits: IngestLimits,
     /// What jobs and plans may take together.
     pub budget: MemoryBudget,
+    /// What was read of the people of the ledger.
+    pub readings: KeptReadings,
     /// The folder of files without names for what memory cannot hold.
     pub spool: PathBuf,
 }
@@ -92,6 +94,7 @@ impl AppService {
             store: Arc::clone(&self.store),
             vault: Arc::clone(&self.vault),
             limits: self.limits.clone(),
+            readings: self.readings.clone(),
             spool: self.spool.clone(),
         }
     }

@@ -18,7 +18,8 @@ use crate::control::{Control, Phase};
 use crate::engine;
 use crate::engine::{PartStore, ReleaseInput, VerifiedRelease};
 use crate::inputs::{
-    ColumnSelection, CompositionContext, InputEnv, InputError, JobContext, JudgedPeople, MemoryBudget, PartStorage,
+    ColumnSelection, CompositionContext, InputEnv, InputError, JobContext, JudgedPeople, KeptReadings, MemoryBudget,
+    PartStorage,
 };
 use crate::ledger::EarlierDisclosures;
 use crate::microdata::Table;
@@ -51,6 +52,8 @@ pub struct Publisher {
     pub budget: MemoryBudget,
     /// What columns may hold.
     pub limits: IngestLimits,
+    /// What was read of the people of the ledger.
+    pub readings: KeptReadings,
     /// The folder of files without names for what memory cannot hold.
     pub spool: PathBuf,
 }
@@ -151,6 +154,7 @@ impl Publisher {
             store: Arc::clone(store),
             vault: Arc::clone(&self.vault),
             limits: self.limits.clone(),
+            readings: self.readings.clone(),
             spool: self.spool.clone(),
         }
     }
