@@ -20,6 +20,7 @@ mod people_audit;
 mod people_conflict;
 mod profiles;
 mod record_match;
+mod remedies;
 
 pub(crate) use columns::{column_of, load};
 pub(crate) use composition::{CompositionConflict, CompositionContext, JudgedAt, JudgedPeople, LedgerLook, earlier_of};
