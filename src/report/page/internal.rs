@@ -7,6 +7,7 @@ use super::scale;
 use crate::report::exposures::{PractitionerExposures, listed};
 use crate::report::internal::{Classification, CountReport, Generalization, InternalReport, KlReport};
 use crate::report::manifest::Manifest;
+use crate::report::results::ColumnFigures;
 
 /// Writes the page of an internal report.
 #[must_use]
@@ -25,6 +26,7 @@ pub fn internal_report_page(report: &InternalReport, manifest: &Manifest) -> Str
                 dt { "Rows in no table" } dd { (report.suppressed_rows) }
             }
             @if let Some(practitioner) = &report.practitioner { (inferences(practitioner)) }
+            (columns(report, manifest))
             @if let Some(kl) = &report.kl { (divergence(kl)) }
             @if let Some(counts) = &report.count_queries { (count_errors(counts)) }
             @if let Some(generalization) = &report.generalization { (generalized(*generalization)) }
@@ -61,11 +63,56 @@ fn inferences(practitioner: &PractitionerExposures) -> Markup {
     }
 }
 
+/// The columns of generalized and sliced tables, before and after.
+fn columns(report: &InternalReport, manifest: &Manifest) -> Markup {
+    let figures = &manifest.utility.columns;
+    let before = |of: &ColumnFigures| {
+        report.columns.iter().find(|column| column.attribute == of.attribute).map(|column| column.distinct)
+    };
+    html! {
+        @if !figures.is_empty() && !report.columns.is_empty() {
+            h2 { "Columns before and after" }
+            div class="wide" {
+                table {
+                    tr {
+                        th { "column" } th { "part" } th class="number" { "values before" }
+                        th class="number" { "different cells after" } th { "before above after" } th { "cells after" }
+                    }
+                    @for of in figures {
+                        tr {
+                            td { (of.attribute) }
+                            td class="place" { (of.table) "." (of.part) }
+                            td class="number" { @if let Some(before) = before(of) { (before) } }
+                            td class="number" { (of.distinct) }
+                            td class="drawing" { @if let Some(before) = before(of) { (scale::before_and_after(before, of.distinct)) } }
+                            td class="drawing" { (scale::cells(of)) }
+                        }
+                    }
+                }
+            }
+            p class="note" { "The outlined bar is the number of values in the original, the dark one that of different cells." }
+            (scale::legend_of_cells())
+        }
+    }
+}
+
 fn divergence(kl: &KlReport) -> Markup {
     html! {
         h2 { "Divergence of the original from the readers' model" }
         @match (kl.nats, kl.bits) {
-            (Some(nats), Some(bits)) => p { (format!("{nats:.4}")) " nats, " (format!("{bits:.4}")) " bits (" (kl.kl_method) ")" },
+            (Some(nats), Some(bits)) => {
+                p { (format!("{nats:.4}")) " nats, " (format!("{bits:.4}")) " bits (" (kl.kl_method) ")" }
+                table {
+                    tr { th { "unit" } th class="number" { "divergence" } th { "from 0" } }
+                    @for (unit, value) in [("nats", nats), ("bits", bits)] {
+                        tr {
+                            td { (unit) }
+                            td class="number" { (format!("{value:.4}")) }
+                            td class="drawing" { (scale::on_axis(value)) }
+                        }
+                    }
+                }
+            },
             _ => p { "Infinite: some row of the original cannot occur in the model." },
         }
         p class="note" { "0 means that readers can rebuild the joint distribution of the original exactly." }
