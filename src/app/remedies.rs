@@ -34,7 +34,7 @@ impl FaultyDocument {
         let first = self.reading(&self.sent).specification.as_ref().and_then(of_values).unwrap_or_default();
         // the engine knows the document written out
         let problem = match self.expanded.as_ref().filter(|_| !self.sent["policy"].is_null()) {
-            Some(expanded) => in_whole_members(problem, expanded, true),
+            Some(expanded) => in_whole_members(problem, expanded, Some(&self.sent)),
             None => problem,
         };
         with_remedies(problem, &self.sent, |patched| {

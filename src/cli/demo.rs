@@ -30,7 +30,7 @@ pub struct DemoArguments {
 }
 
 impl DemoArguments {
-    /// The arguments with what their matches say beyond values.
+    /// The arguments, with whether a folder was named.
     pub(super) fn noting(self, matches: &ArgMatches) -> Self {
         let names_folder = matches.value_source("data") == Some(ValueSource::CommandLine);
         Self { names_folder, ..self }

@@ -38,6 +38,6 @@ impl JobContext {
             faults
         });
         // whether the method was the document's own or a policy's is not recorded
-        spec::in_whole_members(problem, document, true)
+        spec::in_whole_members(problem, document, None)
     }
 }

@@ -48,6 +48,14 @@ pub struct Utility {
     pub columns: Vec<ColumnFigures>,
 }
 
+impl Utility {
+    /// The figures of the parts, without an entropy.
+    #[must_use]
+    pub const fn of_parts(bucket_sizes: Vec<BucketSizes>, columns: Vec<ColumnFigures>) -> Self {
+        Self { bucket_sizes, model_entropy_nats: None, entropy_method: None, columns }
+    }
+}
+
 /// The cells of a column of a part.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, ToSchema)]
 pub struct ColumnFigures {

@@ -25,7 +25,7 @@ use crate::privacy::{Dependency, DiscoveryScope, RuleStatus};
 use crate::publication::{DeclaredInputs, Linkage, NoticeKind, Protected, Publication, PublishedBytes, Witness};
 use crate::publish::{Decision, Design, DesignedRule, DesignedTable, PlanError, PlanRefusal, PlanRows};
 use crate::report::{
-    Generalization, InternalReport, Manifest, ManifestInput, SpecificationNotice, WrittenPart, manifest,
+    Generalization, InternalReport, Manifest, ManifestInput, SpecificationNotice, Utility, WrittenPart, manifest,
 };
 use crate::spec::Specification;
 use crate::verifier::{DeclaredSearch, VerifierInput, VerifierReport};
@@ -215,10 +215,9 @@ impl<'a> DescribedRelease<'a> {
             names: &prepared.dependencies.names(specification),
             written,
             verification: summary(verification),
-            bucket_sizes: bucket_sizes(verification, publication),
+            utility: Utility::of_parts(bucket_sizes(verification, publication), columns),
             achieved: rules.clone().map(|rule| achieved(verification, publication, rule)).collect(),
             closed: rules.map(|rule| closed(verification, publication, rule)).collect(),
-            columns,
             exposures,
             dependencies: self.dependencies().in_json(),
             determined: self.dependencies().determined(publication.rules.iter().map(|rule| rule.known)),

@@ -125,7 +125,7 @@ pub(super) fn of_range(fault: &Fault, value: &Value) -> Vec<Candidate> {
         candidates.push(Candidate::replace("write an array", pointer, json!([value])));
     }
     if pointer.contains("/excludable/") {
-        // nobody rules out what does not occur
+        // no insider rules out what does not occur
         candidates.push(Candidate::remove("leave the value out", pointer));
     }
     let is_member = parted(pointer).is_some_and(|(_, name)| name.parse::<usize>().is_err());

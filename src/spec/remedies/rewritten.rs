@@ -38,14 +38,17 @@ fn changed<'a>(before: &'a Map<String, Value>, after: &'a Map<String, Value>) ->
     after.keys().filter(|name| before.get(*name) != after.get(*name)).chain(removed)
 }
 
-/// The problem of a document that is written out with remedies of the document that was sent.
+/// The problem of a document that is written out with remedies of the document that was sent, which may stand on a policy. Those
+/// that fit `sent` stay as they are.
 #[must_use]
-pub fn in_whole_members(mut problem: Problem, written: &Value, has_policy: bool) -> Problem {
+pub fn in_whole_members(mut problem: Problem, written: &Value, sent: Option<&Value>) -> Problem {
     for fault in &mut problem.errors {
         let remedies = std::mem::take(&mut fault.remedies).into_iter();
         let whole = remedies.filter_map(|mut remedy| {
-            let patched = apply(written, remedy.patch.as_array()?)?;
-            remedy.patch = rewritten(written, &patched, has_policy)?;
+            let operations = remedy.patch.as_array()?;
+            if sent.is_none_or(|sent| apply(sent, operations).is_none()) {
+                remedy.patch = rewritten(written, &apply(written, operations)?, true)?;
+            }
             Some(remedy)
         });
         fault.remedies = whole.collect();

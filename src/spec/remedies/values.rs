@@ -77,12 +77,12 @@ fn thresholds_of(fault: &Fault, document: &Value) -> Option<String> {
     places.into_iter().chain(others).find(has_values)
 }
 
-/// Values without a threshold take the strictest of those that are stated and hold.
+/// Values without a threshold take the strictest of those that are given and hold.
 pub(super) fn of_missing_threshold(fault: &Fault, document: &Value) -> Vec<Candidate> {
     let Some(pointer) = thresholds_of(fault, document) else { return Vec::new() };
-    let stated = document.pointer(&child(&pointer, "explicit")).and_then(Value::as_object);
+    let given = document.pointer(&child(&pointer, "explicit")).and_then(Value::as_object);
     let mut shares: Vec<(Ratio, &Value)> =
-        stated.into_iter().flatten().filter_map(|(_, share)| Some((ratio(share)?, share))).collect();
+        given.into_iter().flatten().filter_map(|(_, share)| Some((ratio(share)?, share))).collect();
     shares.sort_by(|a, b| a.0.cmp(&b.0));
     shares.dedup_by(|a, b| a.0 == b.0);
     let offered = shares.into_iter().filter(|(share, _)| *share < Ratio::ONE);
@@ -101,19 +101,19 @@ pub(super) fn of_unused_thresholds(fault: &Fault, document: &Value) -> Vec<Candi
     let Some(pointer) = thresholds_of(fault, document).filter(|_| !unused.is_empty()) else { return Vec::new() };
     let at = [child(&pointer, "explicit"), child(&child(&pointer, "linear"), "overrides")];
     let place = |at: &String| Some((at.clone(), document.pointer(at)?.as_object()?));
-    let Some((at, stated)) = at.iter().find_map(place) else { return Vec::new() };
-    let meant: Option<Vec<Value>> = moves(&at, stated, &unused, &nearest);
+    let Some((at, given)) = at.iter().find_map(place) else { return Vec::new() };
+    let meant: Option<Vec<Value>> = moves(&at, given, &unused, &nearest);
     let renamed = meant.map(|operations| Candidate::new("name the values that occur", operations));
     let removed = unused.iter().map(|value| json!({"op": "remove", "path": child(&at, value)})).collect();
     renamed.into_iter().chain([Candidate::new("leave these values out", removed)]).collect()
 }
 
 /// Moves each threshold to the similar value that occurs; `None` where one has none, or a threshold already.
-fn moves(at: &str, stated: &Map<String, Value>, unused: &[&str], nearest: &[&str]) -> Option<Vec<Value>> {
+fn moves(at: &str, given: &Map<String, Value>, unused: &[&str], nearest: &[&str]) -> Option<Vec<Value>> {
     let mut taken = HashSet::new();
     let moved = unused.iter().map(|value| {
         let similar = similar_name(value, nearest.iter().copied())?;
-        let is_free = !stated.contains_key(similar) && taken.insert(similar);
+        let is_free = !given.contains_key(similar) && taken.insert(similar);
         is_free.then(|| json!({"op": "move", "from": child(at, value), "path": child(at, similar)}))
     });
     moved.collect()

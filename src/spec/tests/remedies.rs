@@ -139,6 +139,16 @@ fn large_documents_have_no_remedies() {
 }
 
 #[test]
+fn what_is_sensitive_leaves_the_known_side() {
+    let document = json!({"dataset": ID, "unlisted": "drop", "method": {"type": "anatomy", "sensitive": "race",
+        "quasi_identifiers": ["age", "race"], "guarantee": {"type": "l_diversity", "l": 2}}});
+    let problem = mended(&document);
+    let fault = problem.errors.iter().find(|fault| fault.kind == Kind::BadColumns).unwrap();
+    let after = patched(&document, &fault.remedies[0].patch);
+    assert_eq!(after["method"]["quasi_identifiers"], json!(["age"]), "{fault:?}");
+}
+
+#[test]
 fn misplaced_members_move_to_where_they_are_known() {
     let two = json!({"type": "k_anonymity", "k": 2});
     let document = |name: &str, value: &Value| {
@@ -166,7 +176,7 @@ fn misplaced_members_move_to_where_they_are_known() {
 }
 
 #[test]
-fn a_frequent_value_gets_a_distance_and_the_smallest_share_that_holds() {
+fn frequent_values_get_a_distance_and_the_smallest_share() {
     let facts = columns(&["age", "salary"]);
     let document = json!({"dataset": ID, "method": {"type": "versatile", "rules": ["age -> salary"],
         "default_guarantee": {"type": "l_diversity", "l": 2}}});
