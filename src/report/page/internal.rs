@@ -75,8 +75,8 @@ fn columns(report: &InternalReport, manifest: &Manifest) -> Markup {
             div class="wide" {
                 table {
                     tr {
-                        th { "column" } th { "part" } th class="number" { "values before" }
-                        th class="number" { "different cells after" } th { "before above after" } th { "cells after" }
+                        th class="place" { "column" } th class="place" { "part" } th class="number" { "values before" }
+                        th class="number" { "different cells after" } th { "before, after, and what the cells say" }
                     }
                     @for of in figures {
                         tr {
@@ -84,8 +84,10 @@ fn columns(report: &InternalReport, manifest: &Manifest) -> Markup {
                             td class="place" { (of.table) "." (of.part) }
                             td class="number" { @if let Some(before) = before(of) { (before) } }
                             td class="number" { (of.distinct) }
-                            td class="drawing" { @if let Some(before) = before(of) { (scale::before_and_after(before, of.distinct)) } }
-                            td class="drawing" { (scale::cells(of)) }
+                            td class="drawing" {
+                                @if let Some(before) = before(of) { (scale::before_and_after(before, of.distinct)) }
+                                (scale::cells(of))
+                            }
                         }
                     }
                 }

@@ -240,16 +240,15 @@ fn columns(manifest: &Manifest, table: &ManifestTable) -> Markup {
             div class="wide" {
                 table {
                     tr {
-                        th { "column" } th { "part" } th class="number" { "different cells" } th { "share of rows" }
-                        th { "in words" }
+                        th class="place" { "column" } th class="place" { "part" }
+                        th class="number" { "different cells" } th { "share of rows" }
                     }
                     @for of in &figures {
                         tr {
                             td { (of.attribute) }
                             td class="place" { (of.part) }
                             td class="number" { (of.distinct) }
-                            td class="drawing" { (scale::cells(of)) }
-                            td { (of.in_words()) }
+                            td class="drawing" { (scale::cells(of)) span class="note" { (of.in_words()) } }
                         }
                     }
                 }
