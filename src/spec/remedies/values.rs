@@ -83,7 +83,7 @@ pub(super) fn of_missing_threshold(fault: &Fault, document: &Value) -> Vec<Candi
     let given = document.pointer(&child(&pointer, "explicit")).and_then(Value::as_object);
     let mut shares: Vec<(Ratio, &Value)> =
         given.into_iter().flatten().filter_map(|(_, share)| Some((ratio(share)?, share))).collect();
-    shares.sort_by(|a, b| a.0.cmp(&b.0));
+    shares.sort_by_key(|(share, _)| *share);
     shares.dedup_by(|a, b| a.0 == b.0);
     let offered = shares.into_iter().filter(|(share, _)| *share < Ratio::ONE);
     let otherwise = child(&pointer, "otherwise");
