@@ -7,6 +7,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
+use super::remedies::read_request;
 use super::series::{ledger_of, written};
 use super::service::AppService;
 use crate::identity::Caller;
@@ -16,7 +17,7 @@ use crate::people::{
 use crate::ports::{
     AuditAction, NamedPopulation, PeopleEntry, PeopleEntryOutcome, SeparationRecord, SeriesStatement, Statement,
 };
-use crate::problem::{Fault, Kind, Problem, nearest_names};
+use crate::problem::{Fault, FaultRemedy, Kind, Problem, nearest_names, similar_name};
 use crate::report::{DefinedPopulation, PeopleStatement, PopulationDetails, PopulationItem, PopulationKeyForm};
 use crate::spec;
 use crate::spec::{DisjointPlaces, NamedPlace, PersonFold, PersonKeyRequest, PopulationRequest, child};
@@ -76,7 +77,7 @@ impl AppService {
             let detail = "republication is not offered yet: leave republication null";
             return Err(Problem::new(Kind::MalformedRequest, detail));
         }
-        let request = spec::read_population(document).map_err(Problem::of_faults)?;
+        let request = read_request(document, spec::read_population).await?;
         let registry = self.store.people_registry(&caller.tenant).await?;
         let found = registry.populations.len();
         if found >= MAX_POPULATIONS && !registry.populations.contains_key(&name) {
@@ -113,7 +114,7 @@ impl AppService {
         document: &Value,
     ) -> Result<RecordedStatements, Problem> {
         known_population(&self.store.people_registry(&caller.tenant).await?, name)?;
-        let request = spec::read_population_statements(document).map_err(Problem::of_faults)?;
+        let request = read_request(document, spec::read_population_statements).await?;
         let mut separations = match &request.disjoint_from {
             Some(places) => self.separations_from(caller, name, places, &request.reason).await?,
             None => Vec::new(),
@@ -314,7 +315,13 @@ fn meant(name: &str, registry: &PopulationRegistry) -> String {
 fn unknown_population(pointer: String, name: &str, registry: &PopulationRegistry) -> Fault {
     let nearest = nearest_names(name, registry.populations.keys().map(String::as_str), NEAREST_NAMES);
     let detail = format!("there is no population {name:?}{}", meant(name, registry));
-    Fault::new(pointer, Kind::UnknownPopulation, detail).with("nearest", nearest)
+    let named = |name: &str| FaultRemedy {
+        title: format!("name {name}"),
+        patch: json!([{"op": "replace", "path": pointer, "value": name}]),
+    };
+    let remedies = similar_name(name, nearest.iter().copied()).map(named).into_iter().collect();
+    let fault = Fault::new(pointer, Kind::UnknownPopulation, detail).with("nearest", nearest);
+    Fault { remedies, ..fault }
 }
 
 fn unknown_dataset(pointer: String, id: Uuid) -> Fault {

@@ -21,6 +21,7 @@ mod people_conflict;
 mod people_reading;
 mod profiles;
 mod record_match;
+mod remedies;
 
 pub(crate) use columns::{column_of, load};
 pub(crate) use composition::{CompositionConflict, CompositionContext, JudgedAt, JudgedPeople, LedgerLook, earlier_of};

@@ -255,7 +255,14 @@ impl ReleaseMaker<'_> {
             self.extra = self.context.load_extra(self.env, &columns, control)?;
             self.extra_columns = columns;
         }
-        let made = self.publisher.make(self.work, &self.table, self.extra.as_ref(), &basis, control)?;
+        let made = self.publisher.make(self.work, &self.table, self.extra.as_ref(), &basis, control);
+        let made = made.map_err(|error| match error {
+            RunError::Refused(problem) => {
+                let (job, limits) = (&self.work.assignment.job, &self.publisher.limits);
+                RunError::Refused(self.context.with_remedies(problem, job, &self.table, limits))
+            }
+            other => other,
+        })?;
         Ok(MadeRelease { basis, made })
     }
 }

@@ -15,7 +15,7 @@ use super::exposures::ManifestExposures;
 use super::identity::ManifestIdentity;
 use super::method_details::MethodDetailsForm;
 use super::ratio::ManifestRatio;
-use super::results::{BucketSizes, Utility, VerificationSummary};
+use super::results::{Utility, VerificationSummary};
 use crate::microdata::{AttrSet, AttributeType, CellShape, Taxonomy};
 use crate::publication::{
     AdversaryModel, Algorithm, AssumedAssociations, CompositionMode, DeclaredInputs, DeclaredTaxonomy,
@@ -382,8 +382,8 @@ pub struct ManifestInput<'a> {
     pub written: &'a [Vec<WrittenPart>],
     /// The result of the verifier.
     pub verification: VerificationSummary,
-    /// The sizes of the buckets of each table.
-    pub bucket_sizes: Vec<BucketSizes>,
+    /// The sizes of buckets, and what the cells of generalized and sliced tables say.
+    pub utility: Utility,
     /// What the buckets that enforce a rule achieve, in the order of the rules.
     pub achieved: Vec<Option<ManifestAchieved>>,
     /// The buckets without a bound behind each rule that strata were closed for, in the order of the rules.
@@ -423,7 +423,7 @@ pub fn manifest(input: ManifestInput<'_>) -> Manifest {
         tables: tables.map(|(table, parts)| writer.table(table, parts)).collect(),
         verification: input.verification,
         method_details: MethodDetailsForm::from_details(&publication.method_details, names),
-        utility: Utility { bucket_sizes: input.bucket_sizes, model_entropy_nats: None, entropy_method: None },
+        utility: input.utility,
         exposures: Some(input.exposures),
         dependencies: input.dependencies,
         excludable: excludable_of(declared.excluded, names),

@@ -8,6 +8,7 @@ use super::exposures::ManifestExposures;
 use super::identity::ManifestIdentity;
 use super::manifest::{Manifest, ManifestClosed, ManifestEnforcedBy, ManifestRule, ManifestTable};
 use super::ratio::ManifestRatio;
+use super::results::ColumnFigures;
 use super::rule_figures::RuleFigures;
 use crate::publication::{
     CompositionMode, ContributionChoice, Divergence, Guarantee, NoticeKind, Reference, RowKind, SearchedDependencies,
@@ -35,6 +36,9 @@ pub struct PublicReport {
     pub not_promised: Vec<String>,
     /// The content of each table, and the place of attributes that stand beside a sensitive one.
     pub tables: Vec<String>,
+    /// What the cells of generalized and sliced tables say, column by column. Absent in older reports.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub cells: Vec<String>,
     /// Of a decomposition: who may infer values of a sensitive attribute, and in how many buckets.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub inferences: Vec<String>,
@@ -99,6 +103,7 @@ pub fn public_report(manifest: &Manifest) -> PublicReport {
             .chain(details_of(manifest, NoticeKind::AttributeMoved))
             .chain(details_of(manifest, NoticeKind::SpreadsheetFormulas))
             .collect(),
+        cells: manifest.utility.columns.iter().map(cells).collect(),
         inferences: details_of(manifest, NoticeKind::CanBeConcluded),
         exposures: manifest.exposures.as_ref().map(ManifestExposures::in_words).unwrap_or_default(),
         verification: format!(
@@ -111,6 +116,12 @@ pub fn public_report(manifest: &Manifest) -> PublicReport {
             .to_owned(),
         certainty: certainties(manifest),
     }
+}
+
+/// What the cells of a column say.
+fn cells(of: &ColumnFigures) -> String {
+    let ColumnFigures { table, part, attribute, distinct, .. } = of;
+    format!("{attribute} of {table}.{part} has {distinct} different cells: {}", of.in_words())
 }
 
 /// What it means which releases were compared.
