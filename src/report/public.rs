@@ -7,7 +7,9 @@ use super::dependencies::{AssumedUnknownForm, ClosedStrataForm, ClosingReasonFor
 use super::exposures::ManifestExposures;
 use super::identity::ManifestIdentity;
 use super::manifest::{Manifest, ManifestClosed, ManifestEnforcedBy, ManifestRule, ManifestTable};
+use super::method_details::MethodDetailsForm;
 use super::ratio::ManifestRatio;
+use super::republish::RepublishForm;
 use super::rule_figures::RuleFigures;
 use crate::publication::{
     CompositionMode, Divergence, Guarantee, NoticeKind, Reference, RowKind, SearchedDependencies, TableKind,
@@ -86,10 +88,12 @@ pub fn public_report(manifest: &Manifest) -> PublicReport {
             .iter()
             .filter_map(|rule| premise(&manifest.dependencies, rule))
             .chain(manifest.identity.iter().flat_map(ManifestIdentity::premises))
+            .chain(night(manifest).into_iter().flat_map(RepublishForm::premises))
             .collect(),
         not_promised: not_promised(&manifest.dependencies)
             .into_iter()
             .chain(manifest.identity.as_ref().and_then(ManifestIdentity::not_promised))
+            .chain(night(manifest).into_iter().flat_map(RepublishForm::not_promised))
             .collect(),
         tables: manifest
             .tables
@@ -109,6 +113,14 @@ pub fn public_report(manifest: &Manifest) -> PublicReport {
                   different tables by position or by bucket label"
             .to_owned(),
         certainty: certainties(manifest),
+    }
+}
+
+/// The night, where the release is one of a republished table.
+const fn night(manifest: &Manifest) -> Option<&RepublishForm> {
+    match &manifest.method_details {
+        Some(MethodDetailsForm::Republish(form)) => Some(form),
+        _ => None,
     }
 }
 

@@ -143,6 +143,7 @@ const ARROWS: &[(&str, &[&str])] = &[
         "engine",
         &[
             "publish",
+            "republication",
             "verifier",
             "ledger",
             "report",
@@ -157,7 +158,12 @@ const ARROWS: &[(&str, &[&str])] = &[
             "control",
         ],
     ),
-    ("publish", &["privacy", "model", "random", "spec", "problem", "publication", "microdata", "control"]),
+    // the state of a population, and its nights
+    ("republication", &["random", "publication", "control"]),
+    (
+        "publish",
+        &["republication", "privacy", "model", "random", "spec", "problem", "publication", "microdata", "control"],
+    ),
     // shares types, no functions, with what it checks
     ("verifier", &["publication", "microdata", "control"]),
     ("ledger", &["privacy", "publication", "microdata"]),
@@ -186,6 +192,7 @@ const PURE: &[&str] = &[
     "ledger",
     "people",
     "report",
+    "republication",
     "privacy",
     "utility",
     "model",

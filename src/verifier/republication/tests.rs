@@ -1,0 +1,3 @@
+//! The audits against vectors and planted faults.
+
+mod vectors;
