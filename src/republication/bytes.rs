@@ -4,7 +4,7 @@ use std::fmt;
 
 use sha2::{Digest, Sha256};
 
-use super::state::{Member, PersonHash, SensitiveText, State, StateBucket};
+use super::state::{PersonHash, SensitiveText, State, StateBucket, StateMember};
 
 const MAGIC: &[u8; 4] = b"GRST";
 const VERSION: u8 = 1;
@@ -186,8 +186,8 @@ impl<'a> Reader<'a> {
         (0..length).map(|_| self.number()).collect()
     }
 
-    fn member(&mut self) -> Option<Member> {
-        Some(Member {
+    fn member(&mut self) -> Option<StateMember> {
+        Some(StateMember {
             person: PersonHash(self.array()?),
             bucket: self.number()?,
             slot: u16::from_le_bytes(self.array()?),

@@ -1,9 +1,9 @@
-//! Components: founding buckets that merges link, as a forest of parents.
+//! ComponentForest: founding buckets that merges link, as a forest of parents.
 
 /// A forest over buckets.
-pub(super) struct Components(Vec<u32>);
+pub(super) struct ComponentForest(Vec<u32>);
 
-impl Components {
+impl ComponentForest {
     pub(super) fn new(parents: Vec<u32>) -> Self {
         Self(parents)
     }

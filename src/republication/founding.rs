@@ -6,7 +6,7 @@ use crate::random::RandomStream;
 
 /// A value of a cohort, by its rank, and the number of newcomers with it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct ValueCount {
+pub struct CohortValue {
     /// The rank of the value among the values of the night.
     pub value: u32,
     /// The number of newcomers.
@@ -18,7 +18,7 @@ pub trait FoundingRule {
     /// The number of buckets; `None` if the cohort is not eligible and waits.
     ///
     /// Each bucket must keep the guarantee when newcomers, sorted by value, are dealt to the buckets in turn.
-    fn buckets(&self, counts: &[ValueCount]) -> Option<u64>;
+    fn buckets(&self, counts: &[CohortValue]) -> Option<u64>;
 }
 
 /// Buckets of at least l newcomers with distinct values.
@@ -29,7 +29,7 @@ pub struct Diversity {
 }
 
 impl FoundingRule for Diversity {
-    fn buckets(&self, counts: &[ValueCount]) -> Option<u64> {
+    fn buckets(&self, counts: &[CohortValue]) -> Option<u64> {
         let all: u64 = counts.iter().map(|count| count.newcomers).sum();
         let most = counts.iter().map(|count| count.newcomers).max()?;
         let is_eligible = self.l > 0 && u128::from(most) * u128::from(self.l) <= u128::from(all);
@@ -45,10 +45,10 @@ pub(super) struct Newcomer {
 }
 
 /// The counts of a cohort, by rising value.
-pub(super) fn counts(cohort: &[Newcomer]) -> Vec<ValueCount> {
+pub(super) fn counts(cohort: &[Newcomer]) -> Vec<CohortValue> {
     let mut counts: BTreeMap<u32, u64> = BTreeMap::new();
     cohort.iter().for_each(|newcomer| *counts.entry(newcomer.value).or_default() += 1);
-    counts.into_iter().map(|(value, newcomers)| ValueCount { value, newcomers }).collect()
+    counts.into_iter().map(|(value, newcomers)| CohortValue { value, newcomers }).collect()
 }
 
 /// Deals a cohort by the wrap-around rule: newcomers by value, equal values in drawn order, newcomer t to bucket t mod b.

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::components::Components;
+use super::components::ComponentForest;
 use crate::random::RandomStream;
 
 /// A member who is alone in his bucket.
@@ -24,9 +24,13 @@ struct Bin {
     singles: Vec<Single>,
 }
 
-/// The groups of singles of one signature that become buckets. Components of a group are joined at once, so a later group of the
+/// The groups of singles of one signature that become buckets. ComponentForest of a group are joined at once, so a later group of the
 /// same night does not join them again.
-pub(super) fn groups(singles: &[Single], components: &mut Components, stream: &mut RandomStream) -> Vec<Vec<Single>> {
+pub(super) fn groups(
+    singles: &[Single],
+    components: &mut ComponentForest,
+    stream: &mut RandomStream,
+) -> Vec<Vec<Single>> {
     let mut by_slot: BTreeMap<u16, Vec<Single>> = BTreeMap::new();
     singles.iter().for_each(|single| by_slot.entry(single.slot).or_default().push(*single));
     by_slot.values_mut().for_each(|equal| stream.shuffle(equal));

@@ -24,7 +24,7 @@ mod terms;
 mod tests;
 
 pub use bytes::StateError;
-pub use founding::{Diversity, FoundingRule, ValueCount};
+pub use founding::{CohortValue, Diversity, FoundingRule};
 pub use minimum::least_newcomers;
 pub use night::{Night, NightBucket, NightError, NightInput, NightRow, NightTally};
 pub use state::{PersonHash, PublishedSlots, SensitiveText, State};

@@ -3,12 +3,12 @@
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 
-use super::components::Components;
+use super::components::ComponentForest;
 use super::division::{Division, Mover, divide};
 use super::founding::{self, Newcomer};
 use super::merging::{self, Single};
 use super::movers;
-use super::state::{Member, PersonHash, SensitiveText, State, StateBucket};
+use super::state::{PersonHash, SensitiveText, State, StateBucket, StateMember};
 use super::terms::NightTerms;
 use crate::control::{Cancelled, Control};
 use crate::publication::{BucketMerging, ChangedValues};
@@ -164,7 +164,7 @@ struct NightInProgress<'a> {
     state: State,
     rows: &'a [NightRow],
     signatures: HashMap<Vec<u32>, u32>,
-    components: Components,
+    components: ComponentForest,
     /// Published rows with the positions of their members.
     published: Vec<PublishedMember>,
     tally: NightTally,
@@ -179,14 +179,14 @@ struct PublishedMember {
 impl<'a> NightInProgress<'a> {
     fn new(state: State, rows: &'a [NightRow]) -> Self {
         let signatures = state.signatures.iter().cloned().zip(0..).collect();
-        let components = Components::new(state.buckets.iter().map(|bucket| bucket.component).collect());
+        let components = ComponentForest::new(state.buckets.iter().map(|bucket| bucket.component).collect());
         Self { state, rows, signatures, components, published: Vec::new(), tally: NightTally::default() }
     }
 
     /// Publishes the survivors, and counts.
     fn take(&mut self, division: &Division) {
         let before = self.state.night - 1;
-        let is_of_before = |member: &Member| before > 0 && member.last == before;
+        let is_of_before = |member: &StateMember| before > 0 && member.last == before;
         let survivors = division.survivors.iter();
         self.published.extend(survivors.map(|survivor| PublishedMember { row: survivor.row, member: survivor.member }));
         let again = |of: &&PublishedMember| is_of_before(&self.state.members[of.member as usize]);
@@ -233,7 +233,7 @@ impl<'a> NightInProgress<'a> {
             for (founder, slot) in founders.iter().zip(0_u16..) {
                 let person = self.rows[founder.row as usize].person;
                 let member = self.state.members.len() as u32;
-                self.state.members.push(Member { person, bucket, slot, last: 0 });
+                self.state.members.push(StateMember { person, bucket, slot, last: 0 });
                 self.published.push(PublishedMember { row: founder.row, member });
             }
         }
@@ -286,7 +286,7 @@ impl<'a> NightInProgress<'a> {
         let mut published: Vec<u32> = self.published.iter().map(|published| published.member).collect();
         published.sort_unstable_by_key(|&member| members[member as usize].bucket);
         for member in published {
-            let Member { bucket, slot, .. } = members[member as usize];
+            let StateMember { bucket, slot, .. } = members[member as usize];
             let signature = self.state.signature(bucket);
             // two persons of a merged bucket of two slots would have equal values for certain
             if signature.len() >= 3 && present[bucket as usize] == 1 && recent[bucket as usize] == 1 {
@@ -350,14 +350,14 @@ impl<'a> NightInProgress<'a> {
     fn forget(&mut self, after: Option<u32>) {
         let Some(after) = after else { return };
         let State { members, forgotten, night, .. } = &mut self.state;
-        let is_kept = |member: &Member| *night - member.last < after.max(1);
+        let is_kept = |member: &StateMember| *night - member.last < after.max(1);
         forgotten.extend(members.iter().filter(|member| !is_kept(member)).map(|member| member.person.prefix()));
         forgotten.sort_unstable();
         forgotten.dedup();
         members.retain(is_kept);
     }
 
-    /// Drops buckets without members, and signatures and values that none has. Components stay.
+    /// Drops buckets without members, and signatures and values that none has. ComponentForest stay.
     fn compact(&mut self) {
         let State { members, buckets, signatures, values, .. } = &mut self.state;
         let mut is_used = vec![false; buckets.len()];

@@ -18,7 +18,7 @@ pub type SensitiveText = Option<Box<[u8]>>;
 
 /// A person who was published.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) struct Member {
+pub(super) struct StateMember {
     pub(super) person: PersonHash,
     pub(super) bucket: u32,
     pub(super) slot: u16,
@@ -46,7 +46,7 @@ pub struct State {
     pub(super) signatures: Vec<Vec<u32>>,
     pub(super) buckets: Vec<StateBucket>,
     /// By rising hash.
-    pub(super) members: Vec<Member>,
+    pub(super) members: Vec<StateMember>,
     /// Prefixes of the hashes of forgotten persons, rising.
     pub(super) forgotten: Vec<u64>,
 }

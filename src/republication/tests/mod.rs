@@ -4,8 +4,8 @@ mod states;
 mod vectors;
 
 use super::{
-    Diversity, FoundingRule, Night, NightError, NightInput, NightRow, NightTally, NightTerms, PersonHash,
-    SensitiveText, State, ValueCount,
+    CohortValue, Diversity, FoundingRule, Night, NightError, NightInput, NightRow, NightTally, NightTerms, PersonHash,
+    SensitiveText, State,
 };
 use crate::control::Control;
 use crate::publication::{BucketMerging, ChangedValues};
@@ -114,9 +114,9 @@ pub(super) struct Threshold {
 }
 
 impl FoundingRule for Thresholds {
-    fn buckets(&self, counts: &[ValueCount]) -> Option<u64> {
+    fn buckets(&self, counts: &[CohortValue]) -> Option<u64> {
         let rows: u64 = counts.iter().map(|count| count.newcomers).sum();
-        let most = |count: &ValueCount, size: u64| {
+        let most = |count: &CohortValue, size: u64| {
             let threshold = self.0[count.value as usize];
             threshold.numerator * size / threshold.denominator
         };

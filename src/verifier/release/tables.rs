@@ -208,8 +208,8 @@ impl<'a> TableCheck<'a> {
         let is_listed = claimed.rows == RowMeaning::Values;
         let lacks_rows = is_joint && self.decomposition.is_some_and(|claim| claim.leaves_out());
         // with an original, its counts decide eligibility; but of buckets that persist, their signatures do
-        let is_persistent = claimed.rows == RowMeaning::TuplesAndVaryingCounterfeits;
-        if (self.input.original.is_none() || is_persistent) && !is_listed && !lacks_rows {
+        let is_counted = self.input.original.is_none() || claimed.rows == RowMeaning::TuplesAndVaryingCounterfeits;
+        if is_counted && !is_listed && !lacks_rows {
             report.add_counts(self.input, &part, self.control)?;
         }
         if position == 0 {
@@ -252,13 +252,17 @@ impl<'a> TableCheck<'a> {
         if let Some(buckets) = part.buckets.take() {
             self.compare_buckets(claimed, buckets, log);
         }
-        let is_republished = republished::details(self.input).is_some();
-        match (self.slicing.is_some() || is_republished, self.decomposition.is_some()) {
+        match (self.needs_parts(), self.decomposition.is_some()) {
             (true, _) => self.parts.push(part),
             (false, true) => report.decomposition.0.push(part),
             (false, false) => {}
         }
         Ok(())
+    }
+
+    /// Whether a check needs all parts.
+    fn needs_parts(&self) -> bool {
+        self.slicing.is_some() || republished::details(self.input).is_some()
     }
 
     /// A bucketed part of exact values, to be compared with the others row by row; `None` where a witness says more.

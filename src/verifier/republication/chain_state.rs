@@ -34,7 +34,7 @@ impl ChainState {
     /// Reads a state; `None` where the bytes are none.
     pub(super) fn read(bytes: &[u8]) -> Option<Self> {
         // the last 32 bytes are a digest of the others, which the writer's reader compares
-        let mut left = Cursor { bytes: bytes.get(..bytes.len().checked_sub(32)?)? };
+        let mut left = StateCursor { bytes: bytes.get(..bytes.len().checked_sub(32)?)? };
         if left.take(5)? != b"GRST\x01" {
             return None;
         }
@@ -45,7 +45,7 @@ impl ChainState {
         let mut signatures: Vec<Vec<Text>> = Vec::new();
         for _ in 0..left.u32()? {
             let slots = left.u16()?;
-            let value = |left: &mut Cursor<'_>| values.get(left.u32()?).cloned();
+            let value = |left: &mut StateCursor<'_>| values.get(left.u32()?).cloned();
             signatures.push((0..slots).map(|_| value(&mut left)).collect::<Option<_>>()?);
         }
         let mut buckets = Vec::new();
@@ -78,11 +78,11 @@ impl ChainState {
 }
 
 /// The bytes that are left.
-struct Cursor<'a> {
+struct StateCursor<'a> {
     bytes: &'a [u8],
 }
 
-impl<'a> Cursor<'a> {
+impl<'a> StateCursor<'a> {
     fn take(&mut self, length: usize) -> Option<&'a [u8]> {
         let taken = self.bytes.get(..length)?;
         self.bytes = &self.bytes[length..];

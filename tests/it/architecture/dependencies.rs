@@ -143,7 +143,6 @@ const ARROWS: &[(&str, &[&str])] = &[
         "engine",
         &[
             "publish",
-            "republication",
             "verifier",
             "ledger",
             "report",
@@ -160,10 +159,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ),
     // the state of a population, and its nights
     ("republication", &["random", "publication", "control"]),
-    (
-        "publish",
-        &["republication", "privacy", "model", "random", "spec", "problem", "publication", "microdata", "control"],
-    ),
+    ("publish", &["privacy", "model", "random", "spec", "problem", "publication", "microdata", "control"]),
     // shares types, no functions, with what it checks
     ("verifier", &["publication", "microdata", "control"]),
     ("ledger", &["privacy", "publication", "microdata"]),
