@@ -1,3 +1,4 @@
 //! The audits against vectors and planted faults.
 
+mod planted;
 mod vectors;
