@@ -44,7 +44,7 @@ pub(super) fn divide(
 ) -> Result<Division, NightError> {
     let mut division = Division::default();
     for (row, at) in rows.iter().zip(0_u32..) {
-        if at as usize % Control::STRIDE == 0 {
+        if (at as usize).is_multiple_of(Control::STRIDE) {
             control.check()?;
         }
         let value = ranks[row.value as usize];

@@ -121,7 +121,7 @@ fn rows(
             return Ok(None);
         };
         rows.push((label, values));
-        if rows.len() % Control::STRIDE == 0 {
+        if rows.len().is_multiple_of(Control::STRIDE) {
             control.check()?;
         }
     }
