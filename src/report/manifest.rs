@@ -313,7 +313,7 @@ pub struct ManifestPart {
     pub bucketed: bool,
     /// The kind of its rows.
     pub row_meaning: RowKind,
-    /// The number of counterfeits in each bucket.
+    /// The number of counterfeits in each bucket; absent where buckets have different numbers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub counterfeits_per_bucket: Option<u32>,
@@ -488,7 +488,7 @@ impl<'a> ManifestWriter<'a> {
                 of_method = Some(DigestedThresholds::from(thresholds.clone()))
             }
             MethodDetails::Sequential(_) => sequential = true,
-            MethodDetails::None | MethodDetails::Slicing { .. } => {}
+            MethodDetails::None | MethodDetails::Slicing { .. } | MethodDetails::Republish(_) => {}
         }
         let of_rules = declared.thresholds.iter().map(|declared| &declared.thresholds);
         let promised = declared.unit.promised(of_rules.chain(&of_method));

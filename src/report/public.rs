@@ -7,7 +7,9 @@ use super::dependencies::{AssumedUnknownForm, ClosedStrataForm, ClosingReasonFor
 use super::exposures::ManifestExposures;
 use super::identity::ManifestIdentity;
 use super::manifest::{Manifest, ManifestClosed, ManifestEnforcedBy, ManifestRule, ManifestTable};
+use super::method_details::MethodDetailsForm;
 use super::ratio::ManifestRatio;
+use super::republish::RepublishForm;
 use super::results::ColumnFigures;
 use super::rule_figures::RuleFigures;
 use crate::publication::{
@@ -91,10 +93,12 @@ pub fn public_report(manifest: &Manifest) -> PublicReport {
             .filter_map(|rule| premise(&manifest.dependencies, rule))
             .chain(contributions(&manifest.unit))
             .chain(manifest.identity.iter().flat_map(ManifestIdentity::premises))
+            .chain(night(manifest).into_iter().flat_map(RepublishForm::premises))
             .collect(),
         not_promised: not_promised(&manifest.dependencies)
             .into_iter()
             .chain(manifest.identity.as_ref().and_then(ManifestIdentity::not_promised))
+            .chain(night(manifest).into_iter().flat_map(RepublishForm::not_promised))
             .collect(),
         tables: manifest
             .tables
@@ -122,6 +126,14 @@ pub fn public_report(manifest: &Manifest) -> PublicReport {
 fn cells(of: &ColumnFigures) -> String {
     let ColumnFigures { table, part, attribute, distinct, .. } = of;
     format!("{attribute} of {table}.{part} has {distinct} different cells: {}", of.in_words())
+}
+
+/// The night, where the release is one of a republished table.
+const fn night(manifest: &Manifest) -> Option<&RepublishForm> {
+    match &manifest.method_details {
+        Some(MethodDetailsForm::Republish(form)) => Some(form),
+        _ => None,
+    }
 }
 
 /// What it means which releases were compared.

@@ -19,6 +19,7 @@ mod external;
 mod people;
 mod read;
 mod release;
+mod republication;
 mod verify;
 
 #[cfg(test)]
@@ -53,4 +54,8 @@ pub use people::{
 pub use release::sequential::groups::JoinError;
 pub use release::sequential::join::{JoinMeasures, ReleaseJoin};
 pub use release::sequential::observed::ObservedRelease;
+pub use republication::{
+    AuditedNight, ChainBucket, ChainFault, ChainNight, ChainReport, NightParts, ShownSignatures, audit_chain,
+    audit_night, shown_signatures,
+};
 pub use verify::verify;
