@@ -38,8 +38,8 @@ async fn planned(server: &Server, document: &Value) -> Value {
 /// Sixty patients: a disease in three rows, and five others in turn.
 fn patients() -> String {
     let row = |i: usize| {
-        let disease = if i % 20 == 0 { 0 } else { 1 + i % 5 };
-        format!("{},{},d{disease}\n", i % 7, if i / 6 % 2 == 0 { "m" } else { "f" })
+        let disease = if i.is_multiple_of(20) { 0 } else { 1 + i % 5 };
+        format!("{},{},d{disease}\n", i % 7, if (i / 6).is_multiple_of(2) { "m" } else { "f" })
     };
     "age,sex,disease\n".to_owned() + &(0..60).map(row).collect::<String>()
 }
