@@ -3,7 +3,7 @@ use uuid::Uuid;
 
 use super::remedies::read_request;
 use super::service::AppService;
-use super::unknown_names::UnknownNames;
+use super::unknown_names::{UnknownNames, unknown_name};
 use crate::identity::Caller;
 use crate::ports::{
     AuditAction, Cursor, DatasetRecord, DocumentKind, DocumentVersion, NamedDocument, NewDocument, Page,
@@ -126,7 +126,7 @@ impl AppService {
                 (Fault::new("/policy", Kind::UnknownPolicy, detail).with("policy", name.as_str()), name)
             }
         };
-        unknown.add_policy(self.unknown_name(caller, kind, fault, &named).await?);
+        unknown.add_policy(unknown_name(&*self.store, caller, kind, fault, &named).await?);
         // the rest of the document is read as it stands
         let mut rest = document.clone();
         rest.as_object_mut().map(|members| members.remove("policy"));
@@ -194,7 +194,7 @@ impl AppService {
                     let pointer = child(&child("/attributes", &attribute), "taxonomy");
                     let fault = Fault::new(pointer, Kind::UnknownTaxonomy, format!("there is no {named}"));
                     let fault = fault.with("taxonomy", named.name.as_str());
-                    unknown.add(self.unknown_name(caller, kind, fault, &named.name).await?);
+                    unknown.add(unknown_name(&*self.store, caller, kind, fault, &named.name).await?);
                 }
             }
         }

@@ -2,9 +2,8 @@
 
 use serde_json::{Value, json};
 
-use super::service::AppService;
 use crate::identity::{Caller, Scope};
-use crate::ports::{DocumentKind, DocumentVersion, StoreError};
+use crate::ports::{DocumentKind, DocumentVersion, Store, StoreError};
 use crate::problem::{Fault, FaultRemedy, Kind, nearest_names, similar_name};
 
 /// How many names a misspelled one is compared with: those that were written last.
@@ -50,30 +49,28 @@ impl UnknownNames {
     }
 }
 
-impl AppService {
-    /// The fault of an unknown policy or taxonomy, with the nearest names for callers who may list them, and with the remedy to
-    /// name a similar one.
-    pub(super) async fn unknown_name(
-        &self,
-        caller: &Caller,
-        kind: DocumentKind,
-        fault: Fault,
-        name: &str,
-    ) -> Result<Fault, StoreError> {
-        if !caller.has_scope(Scope::Jobs) {
-            return Ok(fault);
-        }
-        let known = self.store.documents(kind, &caller.tenant, None, MAX_COMPARED).await?.items;
-        let nearest = nearest_names(name, known.iter().map(|of| of.name.as_str()), NEAREST_NAMES);
-        let similar = similar_name(name, nearest.iter().copied());
-        let meant = |similar: &&str| known.iter().find(|of| of.name == *similar).map(DocumentVersion::pin);
-        let remedy = similar.as_ref().and_then(meant).map(|pin| FaultRemedy {
-            title: format!("name {pin}"),
-            patch: json!([{"op": "replace", "path": fault.pointer, "value": pin}]),
-        });
-        let nearest: Vec<String> = nearest.into_iter().map(str::to_owned).collect();
-        let mut fault = if nearest.is_empty() { fault } else { fault.with("nearest", nearest) };
-        fault.remedies.extend(remedy);
-        Ok(fault)
+/// The fault of an unknown policy or taxonomy, with the nearest names for callers who may list them, and with the remedy to
+/// name a similar one.
+pub(super) async fn unknown_name(
+    store: &dyn Store,
+    caller: &Caller,
+    kind: DocumentKind,
+    fault: Fault,
+    name: &str,
+) -> Result<Fault, StoreError> {
+    if !caller.has_scope(Scope::Jobs) {
+        return Ok(fault);
     }
+    let known = store.documents(kind, &caller.tenant, None, MAX_COMPARED).await?.items;
+    let nearest = nearest_names(name, known.iter().map(|of| of.name.as_str()), NEAREST_NAMES);
+    let similar = similar_name(name, nearest.iter().copied());
+    let meant = |similar: &&str| known.iter().find(|of| of.name == *similar).map(DocumentVersion::pin);
+    let remedy = similar.as_ref().and_then(meant).map(|pin| FaultRemedy {
+        title: format!("name {pin}"),
+        patch: json!([{"op": "replace", "path": fault.pointer, "value": pin}]),
+    });
+    let nearest: Vec<String> = nearest.into_iter().map(str::to_owned).collect();
+    let mut fault = if nearest.is_empty() { fault } else { fault.with("nearest", nearest) };
+    fault.remedies.extend(remedy);
+    Ok(fault)
 }

@@ -1,4 +1,30 @@
-use super::vocabulary::{BucketMerging, ChangedValues};
+use super::vocabulary::vocabulary;
+
+vocabulary! {
+    /// What becomes of a person whose sensitive value is no longer the published one.
+    #[derive(Default)]
+    ChangedValues: "treatment of changed values" {
+        /// The row is not published until the value is the published one again.
+        #[default]
+        Withhold = "withhold",
+        /// The row moves to a new bucket whose signature shares no value with the old one, where such a bucket can be made.
+        Move = "move",
+        /// The night is refused.
+        Refuse = "refuse",
+    }
+}
+
+vocabulary! {
+    /// Which persistent buckets are joined.
+    #[derive(Default)]
+    BucketMerging: "merging of buckets" {
+        /// Buckets of one signature in which a single member is left.
+        #[default]
+        Single = "single",
+        /// None.
+        Never = "never",
+    }
+}
 
 /// The terms and figures of a night of a republished table.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -105,7 +105,7 @@ impl fmt::Display for NightError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Cancelled(cancelled) => cancelled.fmt(f),
-            Self::SeveralRows { rows } => write!(f, "{rows} rows are further rows of a person"),
+            Self::SeveralRows { rows } => write!(f, "{rows} rows are second or later rows of a person"),
             Self::ValueChanged { changed } => write!(f, "{changed} persons have another value than the published one"),
             Self::TooLarge => f.write_str("a bucket would have too many slots, or the state too many buckets"),
             Self::NightsExhausted => f.write_str("there were too many nights"),
@@ -155,8 +155,8 @@ impl Night {
 fn refuse_several_rows(rows: &[NightRow]) -> Result<(), NightError> {
     let mut persons: Vec<PersonHash> = rows.iter().map(|row| row.person).collect();
     persons.sort_unstable();
-    let further = persons.windows(2).filter(|pair| pair[0] == pair[1]).count() as u64;
-    if further > 0 { Err(NightError::SeveralRows { rows: further }) } else { Ok(()) }
+    let repeated = persons.windows(2).filter(|pair| pair[0] == pair[1]).count() as u64;
+    if repeated > 0 { Err(NightError::SeveralRows { rows: repeated }) } else { Ok(()) }
 }
 
 /// The next state while it is made.

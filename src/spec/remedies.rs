@@ -4,17 +4,19 @@
 //! candidates. A candidate is a remedy if the document that it leads to has the fault no more, and no new fault where it was
 //! changed. What only a person can decide is no candidate: no rule, and nothing that a rule protects, is left out.
 
+mod candidate;
 mod guarantees;
 mod members;
+mod patch;
 mod rewritten;
 mod rules;
 mod values;
 
-use json_patch::{Patch, PatchOperation};
-use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::problem::{Fault, FaultRemedy, Kind, Problem};
+use candidate::Candidate;
+use patch::{MAX_SIZE, apply, size};
 pub use rewritten::{in_whole_members, rewritten};
 
 /// How many faults of a document get remedies: each candidate is a reading of the whole document.
@@ -25,42 +27,6 @@ const MAX_REMEDIES: usize = 3;
 
 /// How many candidates of a fault are tried.
 const MAX_TRIED: usize = 12;
-
-/// The size of a document that is read again for each candidate: its values, and its texts by the word.
-const MAX_SIZE: usize = 10_000;
-
-/// About as many bytes of a text weigh as much as a value.
-const WORD_BYTES: usize = 8;
-
-/// A change that may end a fault.
-struct Candidate {
-    title: String,
-    operations: Vec<Value>,
-    /// Of the candidates of one family, the first that holds is offered.
-    family: Option<&'static str>,
-}
-
-impl Candidate {
-    fn new(title: impl Into<String>, operations: Vec<Value>) -> Self {
-        Self { title: title.into(), operations, family: None }
-    }
-
-    fn replace(title: impl Into<String>, pointer: &str, value: impl Into<Value>) -> Self {
-        Self::new(title, vec![json!({"op": "replace", "path": pointer, "value": value.into()})])
-    }
-
-    fn add(title: impl Into<String>, pointer: &str, value: impl Into<Value>) -> Self {
-        Self::new(title, vec![json!({"op": "add", "path": pointer, "value": value.into()})])
-    }
-
-    fn remove(title: impl Into<String>, pointer: &str) -> Self {
-        Self::new(title, vec![json!({"op": "remove", "path": pointer})])
-    }
-
-    fn of(self, family: &'static str) -> Self {
-        Self { family: Some(family), ..self }
-    }
-}
 
 /// What a document says, or the problem that it does not, with remedies of its faults.
 ///
@@ -103,31 +69,6 @@ pub fn with_remedies(mut problem: Problem, document: &Value, read: impl Fn(&Valu
         fault.remedies = offered;
     }
     problem
-}
-
-/// The size of a document, up to a bound: long texts are rules, which are parsed.
-fn size(value: &Value, most: usize) -> usize {
-    let text = |text: &str| text.len() / WORD_BYTES;
-    let mut found = 1;
-    let mut add = |name: &str, value: &Value| {
-        if found < most {
-            found += text(name) + size(value, most - found);
-        }
-    };
-    match value {
-        Value::Array(items) => items.iter().for_each(|item| add("", item)),
-        Value::Object(members) => members.iter().for_each(|(name, member)| add(name, member)),
-        Value::String(long) => found += text(long),
-        _ => {}
-    }
-    found
-}
-
-fn apply(document: &Value, operations: &[Value]) -> Option<Value> {
-    let operations: Result<Vec<PatchOperation>, _> = operations.iter().map(PatchOperation::deserialize).collect();
-    let mut patched = document.clone();
-    json_patch::patch(&mut patched, &Patch(operations.ok()?)).ok()?;
-    Some(patched)
 }
 
 /// Whether two faults are of one kind at one place.
@@ -185,19 +126,4 @@ fn of_class(value: Option<&Value>) -> Vec<Candidate> {
     let mut operations = vec![json!({"op": "replace", "path": "/method/goal", "value": "entropy"})];
     operations.extend(value.map(|_| json!({"op": "remove", "path": "/method/class"})));
     vec![Candidate::new("decide by the entropy of the reader's estimate", operations)]
-}
-
-/// The pointer of the object or array, and the last name.
-fn parted(pointer: &str) -> Option<(&str, String)> {
-    let (parent, name) = pointer.rsplit_once('/')?;
-    Some((parent, name.replace("~1", "/").replace("~0", "~")))
-}
-
-fn text_of<'f>(fault: &'f Fault, member: &str) -> Option<&'f str> {
-    fault.members.get(member)?.as_str()
-}
-
-fn names_of<'f>(fault: &'f Fault, member: &str) -> Vec<&'f str> {
-    let names = fault.members.get(member).and_then(Value::as_array);
-    names.into_iter().flatten().filter_map(Value::as_str).collect()
 }

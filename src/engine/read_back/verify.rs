@@ -66,8 +66,7 @@ pub fn verify(
         Err(detail) => return Ok(refuted(CheckName::Columns, detail)),
     };
     if has_other_requirements(claim, &publication) {
-        let detail = "the requirements of the manifest are not those of the specification".to_owned();
-        return Ok(refuted(CheckName::Requirements, detail));
+        return Ok(refuted(CheckName::Requirements, OTHER_REQUIREMENTS.to_owned()));
     }
     publication.suppressed = suppressed_rows(claim, &publication);
     control.begin(Phase::Verify, claim.manifest.tables.iter().flat_map(|of| &of.parts).map(|part| part.rows).sum())?;
@@ -117,6 +116,8 @@ pub fn verify(
     summary.verified = summary.checks.iter().all(|check| check.passed);
     Ok(summary)
 }
+
+const OTHER_REQUIREMENTS: &str = "the requirements of the manifest are not those of the specification";
 
 /// Whether a manifest has other requirements on the join than the specification.
 fn has_other_requirements(claim: &VerificationInput<'_>, publication: &Publication) -> bool {

@@ -47,6 +47,7 @@ impl Shown {
             } else if !self.together.iter().any(|known| versions.is_subset(known)) {
                 let components: BTreeSet<usize> = versions.iter().map(|version| self.component[version]).collect();
                 assert_eq!(components.len(), versions.len(), "components meet once");
+                assert!(signature.len() > 2, "two survivors of two slots would have equal values for certain");
                 let first = *components.iter().next().unwrap();
                 self.component.values_mut().filter(|of| components.contains(of)).for_each(|of| *of = first);
             }
@@ -86,7 +87,7 @@ proptest! {
         let terms = TestTerms { grace, changes, ..TestTerms::diversity(l) };
         let mut here = [true; PERSONS];
         let mut value: Vec<u8> = (0..PERSONS as u8).map(|person| person % 6).collect();
-        let (mut state, mut shown, mut merged, mut published_rows) = (State::new(Vec::new()), Shown::default(), 0, 0);
+        let (mut state, mut shown, mut published_rows) = (State::new(Vec::new()), Shown::default(), 0);
         for (night, moves) in nights.iter().enumerate() {
             for person in 0..PERSONS {
                 here[person] = if here[person] { !moves.leave[person] } else { moves.come[person] };
@@ -108,17 +109,15 @@ proptest! {
             prop_assert_eq!(rows.len() as u64, tally.known + tally.newcomers);
             let kept = buckets.iter().map(|bucket| bucket.persons.len() as u64).sum::<u64>();
             prop_assert_eq!(rows.len() as u64, kept + tally.waiting + tally.withheld);
-            merged += made.tally.merged;
             state = State::from_bytes(&made.state.to_bytes()).unwrap();
             let slots: u64 = buckets.iter().map(|bucket| bucket.signature.len() as u64).sum();
             prop_assert_eq!(state.published_slots().by_value.iter().sum::<u64>(), slots);
         }
         prop_assert!(published_rows > 0);
-        prop_assert!(l > 2 || merged == 0);
     }
 
     #[test]
-    fn rows_in_another_order_lose_nobody(order in Just((0..12).collect::<Vec<usize>>()).prop_shuffle(), seed: u8) {
+    fn rows_in_another_order_are_all_published(order in Just((0..12).collect::<Vec<usize>>()).prop_shuffle(), seed: u8) {
         let all: Vec<TestRow> =
             (0..12).map(|person| TestRow { person: format!("p{person:02}"), value: format!("v{}", person % 4) }).collect();
         let rows: Vec<TestRow> = order.iter().map(|&at| all[at].clone()).collect();

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::{Candidate, parted};
+use super::candidate::{Candidate, parted};
 use crate::problem::Fault;
 use crate::spec::grammar::reader::child;
 use crate::spec::grammar::shorthand;

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::{Candidate, names_of, parted, text_of};
+use super::candidate::{Candidate, names_of, parted, text_of};
 use crate::problem::{Fault, Kind, similar_name};
 use crate::spec::grammar::reader::child;
 use crate::spec::grammar::shorthand;

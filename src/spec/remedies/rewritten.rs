@@ -5,7 +5,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::{MAX_SIZE, apply, size};
+use super::patch::{MAX_SIZE, apply, size};
 use crate::problem::Problem;
 
 /// The operations that make a sent document say what `patched` says, of which it now says `written`. `None` where they are too large

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::Candidate;
+use super::candidate::Candidate;
 use crate::problem::Fault;
 use crate::spec::grammar::shorthand;
 

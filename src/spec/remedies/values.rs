@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use serde_json::{Map, Value, json};
 
-use super::{Candidate, names_of};
+use super::candidate::{Candidate, names_of};
 use crate::problem::{Fault, similar_name};
 use crate::publication::Ratio;
 use crate::spec::grammar::reader::{child, column_value, ratio};

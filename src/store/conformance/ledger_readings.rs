@@ -64,7 +64,7 @@ struct LookingJob {
 }
 
 impl LookingJob {
-    fn of(store: Arc<dyn Store>, persons: &[u128], marks: &[u128]) -> Self {
+    fn new(store: Arc<dyn Store>, persons: &[u128], marks: &[u128]) -> Self {
         let listed = BTreeMap::from([("k".to_owned(), persons.iter().copied().map(hash).collect())]);
         let lowest = marks.iter().map(|number| Signature { hash: hash(*number), rows: 1 }).collect();
         let signatures = vec![SignatureSample { lowest, is_cut: false }];
@@ -107,7 +107,7 @@ pub(crate) async fn a_kept_reading_serves_while_it_holds(bench: &impl Bench) {
     let store = bench.store();
     define(&*store, "clinic", &["k", "new"]).await;
     let marks: Vec<u128> = (1000..1090).collect();
-    let job = LookingJob::of(store.clone(), &[1, 2, 3, 11], &marks);
+    let job = LookingJob::new(store.clone(), &[1, 2, 3, 11], &marks);
     let first = live(&*store, "clinic", &[3, 4], 1).await;
     assert_eq!(met(&job.finds_the_same(0).await), [(first, 1)]);
     // persons that are announced later are seen, whether live or pending with a lower ticket

@@ -309,14 +309,14 @@ impl NightAudit<'_> {
     /// Nothing is left out in silence: of the rows that are not published, newcomers wait together, and others have new values.
     fn unpublished(&self) -> Outcome {
         let is_known = |person: &[u8; 16]| self.before.persons.get(person);
-        let mut entered = false;
+        let mut published = false;
         let (mut waiting, mut newcomers) = (false, 0_u64);
         for (row, (person, label)) in self.night.persons.iter().zip(self.night.labels).enumerate() {
             match is_known(person) {
                 None if self.before.forgotten.contains(&person[..8]) => {}
                 None => {
                     newcomers += 1;
-                    entered |= *label > 0;
+                    published |= *label > 0;
                     waiting |= *label == 0;
                 }
                 Some(earlier) if *label == 0 => {
@@ -331,10 +331,10 @@ impl NightAudit<'_> {
                 Some(_) => {}
             }
         }
-        if waiting && entered {
+        if waiting && published {
             return fail("some newcomers wait, and others do not");
         }
-        if entered && newcomers < self.night.details.min_newcomers {
+        if published && newcomers < self.night.details.min_newcomers {
             return fail("newcomers are published who are too few");
         }
         Ok(())
