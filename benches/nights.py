@@ -1,7 +1,7 @@
 """What uploads and jobs cost after many nights, and after many datasets of which nothing is published.
 
-`nights.py URL PID NIGHTS ROWS DATASETS`: first uploads DATASETS tables of 50 rows, then NIGHTS tables of ROWS rows into one population,
-each with people of its own, and publishes each of these. Rows are Adult's, drawn by chance, of which each value is that of another row
+`nights.py URL PID NIGHTS ROWS DATASETS [BEFORE]`: first uploads DATASETS tables of 50 rows, then NIGHTS tables of ROWS rows into one
+population, each with people of its own, and publishes each of these, after BEFORE (0) nights that are there already. Rows are Adult's, drawn by chance, of which each value is that of another row
 one time in sixteen. Costs are processor time of the process PID, user and system, over ten calls each; a job's last from its submission
 to its end. With the peak of its resident memory. Ends with 1 when a night is not published.
 """
@@ -65,10 +65,10 @@ class Service:
 
 
 class People:
-    def __init__(self) -> None:
+    def __init__(self, first: int = 0) -> None:
         with gzip.open(Path(__file__).parent.parent / "examples/data/adult.csv.gz", "rt") as file:
             self.names, *self.adult = [line.rstrip("\n").split(",") for line in file]
-        self.next = 0
+        self.next = first
 
     def table(self, rows: int) -> bytes:
         chance = random.Random(self.next)
@@ -86,24 +86,30 @@ def milliseconds(costs: list[float]) -> str:
     return f"{1000 * sum(last) / len(last):.0f} ms"
 
 
-def main() -> None:
-    url, pid, nights, rows, datasets = sys.argv[1], sys.argv[2], *map(int, sys.argv[3:6])
-    service, people = Service(url, pid), People()
+def define(service: Service) -> None:
     population = {"description": "people of the nights", "person": [{"key_system": "id", "columns": ["id"]}]}
     service.send("PUT", "/v1/populations/nights", "application/json", json.dumps(population).encode())
+
+
+def main() -> None:
+    url, pid, nights, rows, datasets = sys.argv[1], sys.argv[2], *map(int, sys.argv[3:6])
+    before = int(sys.argv[6]) if len(sys.argv) > 6 else 0
+    service, people = Service(url, pid), People(before * rows)
+    define(service)
     for number in range(1, datasets + 1):
         service.upload(people.table(50))
         if number in POINTS or number == datasets:
             costs = [service.upload(people.table(rows))[1] for _ in range(SPAN)]
             print(f"after {number} datasets: upload {milliseconds(costs)}", flush=True)
     uploads, jobs = [], []
-    for night in range(1, nights + 1):
+    for night in range(before + 1, before + nights + 1):
         dataset, cost = service.upload(people.table(rows))
         uploads.append(cost)
         jobs.append(service.publish(dataset))
-        if night in POINTS or night == nights:
+        if night in POINTS or night == before + nights:
             print(f"night {night}: upload {milliseconds(uploads)}, job {milliseconds(jobs)}", flush=True)
     print(f"peak resident {service.peak()} MB")
 
 
-main()
+if __name__ == "__main__":
+    main()

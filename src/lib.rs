@@ -25,6 +25,7 @@ pub mod publication;
 pub mod publish;
 pub mod random;
 pub mod report;
+pub mod republication;
 pub mod service;
 pub mod spec;
 pub mod store;

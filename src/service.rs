@@ -36,7 +36,7 @@ use crate::config::{
     Auth, Config, JobLimits, ObservabilityOptions, QueueOptions, RequestLimits, StoreOptions, WorkerOptions,
 };
 use crate::identity::{Issuer, JwtRules};
-use crate::inputs::MemoryBudget;
+use crate::inputs::{KeptReadings, MemoryBudget};
 use crate::jobs::{Publisher, WorkerConfig, Workers, WorkersHandle};
 use crate::microdata::formats::IngestLimits;
 use crate::ports::{Notifier, Store};
@@ -141,13 +141,14 @@ impl ProcessContext {
         self.store.close().await;
     }
 
-    fn start_workers(&self, settings: WorkerConfig, jobs: &JobLimits, budget: &MemoryBudget) -> WorkersHandle {
+    fn start_workers(&self, settings: WorkerConfig, jobs: &JobLimits, shared: &SharedByJobs) -> WorkersHandle {
         let settings = WorkerConfig { max_job: jobs.max_job(), ..settings };
         let runner = Arc::new(Publisher {
             vault: Arc::clone(&self.vault),
             clock: self.clock.clone(),
-            budget: budget.clone(),
+            budget: shared.budget.clone(),
             limits: of_columns(jobs),
+            readings: shared.readings.clone(),
             spool: self.spool.clone(),
         });
         let workers = Workers {
@@ -159,6 +160,18 @@ impl ProcessContext {
             config: settings,
         };
         workers.start()
+    }
+}
+
+/// What submissions and the workers of a process share.
+struct SharedByJobs {
+    budget: MemoryBudget,
+    readings: KeptReadings,
+}
+
+impl SharedByJobs {
+    fn new(limits: &JobLimits) -> Self {
+        Self { budget: MemoryBudget::new(memory::budget(limits)), readings: KeptReadings::default() }
     }
 }
 
@@ -260,9 +273,9 @@ impl WorkerService {
         }
         options.watch.collector().map_err(StartError::Config)?;
         let base = ProcessContext::open(&options.store, &options.watch, &options.data).await?;
-        let budget = MemoryBudget::new(memory::budget(&options.job_limits));
+        let shared = SharedByJobs::new(&options.job_limits);
         let settings = settings(options.workers, options.queue, Duration::from_secs(options.grace_seconds));
-        let workers = base.start_workers(settings, &options.job_limits, &budget);
+        let workers = base.start_workers(settings, &options.job_limits, &shared);
         Ok(Self { base, workers })
     }
 
@@ -328,9 +341,9 @@ impl Service {
             keys::bootstrap(base.store.shared().as_ref(), &base.clock, file).await?;
         }
         memory::open_more_files();
-        let budget = MemoryBudget::new(memory::budget(&config.job_limits));
+        let shared = SharedByJobs::new(&config.job_limits);
         let settings = settings(config.workers, config.queue, config.grace());
-        let workers = base.start_workers(settings, &config.job_limits, &budget);
+        let workers = base.start_workers(settings, &config.job_limits, &shared);
         let service = AppService {
             store: base.store.shared(),
             vault: Arc::clone(&base.vault),
@@ -339,7 +352,8 @@ impl Service {
             keys,
             max_queued_jobs: config.max_queued_jobs,
             limits: of_columns(&config.job_limits),
-            budget,
+            budget: shared.budget,
+            readings: shared.readings,
             spool: base.spool.clone(),
         };
         if let Some(days) = config.retain_days {

@@ -19,6 +19,7 @@ mod series;
 mod service;
 mod statements;
 mod suggestions;
+mod unknown_names;
 pub(crate) mod upload;
 
 pub(crate) use blocking::{engine_problem, run_blocking, run_engine};
@@ -30,5 +31,6 @@ pub use people::{CommonPersonCount, EarlierPublication, identity_warning};
 pub use populations::{PopulationPage, RecordedStatements};
 pub use profiles::{ValueCount, ValuePage};
 pub use relate::{RelateError, RelatedPlaces, populations_of, relate_published};
+pub(crate) use remedies::read_request;
 pub use service::{AppService, ReleaseKeySource, unauthenticated};
 pub use upload::{KeptContributions, Upload, UploadRequest};

@@ -1,7 +1,9 @@
 use serde_json::Value;
 use uuid::Uuid;
 
+use super::remedies::read_request;
 use super::service::AppService;
+use super::unknown_names::UnknownNames;
 use crate::identity::Caller;
 use crate::ports::{
     AuditAction, Cursor, DatasetRecord, DocumentKind, DocumentVersion, NamedDocument, NewDocument, Page,
@@ -22,7 +24,7 @@ impl AppService {
         document: &Value,
     ) -> Result<(NamedDocument, bool), Problem> {
         check_name(DocumentKind::Policy, &name)?;
-        let specification = spec::read_policy(document).map_err(Problem::of_faults)?;
+        let specification = read_request(document, spec::read_policy).await?;
         self.put_document(caller, DocumentKind::Policy, name, specification).await
     }
 
@@ -100,33 +102,49 @@ impl AppService {
         deleted.ok_or_else(|| not_found(DocumentKind::Taxonomy))
     }
 
-    /// The document with the members of its policy; `None` when it names no policy.
+    /// The document with the members of its policy; `None` when it names no policy, or an unknown one.
     ///
     /// # Errors
-    /// `invalid-specification` when the policy is unknown or not pinned to a version, or the store's problem.
-    pub(super) async fn expand_policy(&self, caller: &Caller, document: &Value) -> Result<Option<Value>, Problem> {
-        let refused = |fault: Fault| Problem::of_faults(vec![fault]);
-        let Some(VersionedName { name, version }) = spec::policy_of(document).map_err(refused)? else {
-            return Ok(None);
+    /// The store's problem.
+    pub(super) async fn expand_policy(
+        &self,
+        caller: &Caller,
+        document: &Value,
+        unknown: &mut UnknownNames,
+    ) -> Result<Option<Value>, Problem> {
+        let kind = DocumentKind::Policy;
+        let (fault, named) = match spec::policy_of(document) {
+            Ok(None) => return Ok(None),
+            // the name alone may be that of a policy
+            Err(fault) => (fault, document["policy"].as_str().unwrap_or_default().to_owned()),
+            Ok(Some(VersionedName { name, version })) => {
+                let policy = self.store.document(kind, &caller.tenant, &name, Some(version)).await?;
+                if let Some(policy) = policy {
+                    return Ok(Some(spec::expand_policy(&policy.content, document)));
+                }
+                let detail = format!("there is no version {version} of a policy {name}");
+                (Fault::new("/policy", Kind::UnknownPolicy, detail).with("policy", name.as_str()), name)
+            }
         };
-        let policy = self.store.document(DocumentKind::Policy, &caller.tenant, &name, Some(version)).await;
-        let policy = policy?.ok_or_else(|| {
-            let detail = format!("there is no version {version} of a policy {name}");
-            refused(Fault::new("/policy", Kind::UnknownPolicy, detail).with("policy", name.as_str()))
-        })?;
-        Ok(Some(spec::expand_policy(&policy.content, document)))
+        unknown.add_policy(self.unknown_name(caller, kind, fault, &named).await?);
+        // the rest of the document is read as it stands
+        let mut rest = document.clone();
+        rest.as_object_mut().map(|members| members.remove("policy"));
+        Ok(Some(rest))
     }
 
-    /// The document with the releases of the policies that it is to be joined with; `None` when it names none.
+    /// The document with the releases of the policies that it is to be joined with; `None` when it names none. Where a policy has
+    /// no published release in the series of the dataset, an id stands for it that no release has.
     ///
     /// # Errors
-    /// `invalid-specification` when a policy has no published release in the series of the dataset, or the store's problem.
+    /// The store's problem.
     pub(super) async fn expand_releases(
         &self,
         dataset: &DatasetRecord,
         document: &Value,
+        unknown: &mut UnknownNames,
     ) -> Result<Option<Value>, Problem> {
-        let (mut releases, mut faults) = (Vec::new(), Vec::new());
+        let mut releases = Vec::new();
         for entry in spec::policies_joined(document) {
             let (tenant, policy) = (&dataset.tenant, entry.policy.as_str());
             if let Some(release) = self.store.release_of_policy(tenant, &dataset.series, policy).await? {
@@ -145,36 +163,42 @@ impl AppService {
                     ),
                 ),
             };
-            faults.push(Fault::new(format!("/method/against/{}", entry.index), kind, detail).with("policy", policy));
-        }
-        if !faults.is_empty() {
-            return Err(Problem::of_faults(faults));
+            let pointer = format!("/method/against/{}", entry.index);
+            unknown.add(Fault::new(pointer, kind, detail).with("policy", policy));
+            releases.push(ReleaseOfPolicy::unknown(entry));
         }
         Ok((!releases.is_empty()).then(|| spec::with_releases(document, &releases)))
     }
 
-    /// The document with the trees of the stored taxonomies that it names; `None` when it names none.
+    /// The document with the trees of the stored taxonomies that it names; `None` when it names none. Unknown ones are left as they
+    /// stand.
     ///
     /// # Errors
-    /// `invalid-specification` with every unknown taxonomy, or the store's problem.
-    pub(super) async fn expand_taxonomies(&self, caller: &Caller, document: &Value) -> Result<Option<Value>, Problem> {
+    /// The store's problem.
+    pub(super) async fn expand_taxonomies(
+        &self,
+        caller: &Caller,
+        document: &Value,
+        unknown: &mut UnknownNames,
+    ) -> Result<Option<Value>, Problem> {
         let named = spec::taxonomies_named(document);
         if named.is_empty() {
             return Ok(None);
         }
-        let (mut expanded, mut faults) = (document.clone(), Vec::new());
+        let (mut expanded, kind) = (document.clone(), DocumentKind::Taxonomy);
         for (attribute, named) in named {
-            let found = self.store.document(DocumentKind::Taxonomy, &caller.tenant, &named.name, named.version).await;
+            let found = self.store.document(kind, &caller.tenant, &named.name, named.version).await;
             match found? {
                 Some(found) => spec::expand_taxonomies(&mut expanded, &attribute, found.content),
                 None => {
                     let pointer = child(&child("/attributes", &attribute), "taxonomy");
                     let fault = Fault::new(pointer, Kind::UnknownTaxonomy, format!("there is no {named}"));
-                    faults.push(fault.with("taxonomy", named.name));
+                    let fault = fault.with("taxonomy", named.name.as_str());
+                    unknown.add(self.unknown_name(caller, kind, fault, &named.name).await?);
                 }
             }
         }
-        if faults.is_empty() { Ok(Some(expanded)) } else { Err(Problem::of_faults(faults)) }
+        Ok(Some(expanded))
     }
 }
 

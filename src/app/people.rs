@@ -121,7 +121,7 @@ impl AppService {
         let datasets = declared_datasets(&statements);
         let selection = CoverageSelection { ids: BTreeSet::new(), table: evidence.table, datasets };
         // live coverages alone: no ticket is that low
-        let live = self.store.select_coverages(&dataset.tenant, i64::MIN, &selection).await?;
+        let live = self.store.select_coverages(&dataset.tenant, i64::MIN, &selection).await?.records;
         let tables = live.iter().flat_map(|record| &record.coverage.tables);
         let has_same_table = evidence.table.is_some_and(|table| tables.into_iter().any(|other| *other == table));
         let mut persons = None;

@@ -3,15 +3,16 @@
 use serde_json::Value;
 use uuid::Uuid;
 
-use super::blocking::{engine_problem, run_engine};
+use super::blocking::run_engine;
 use super::people::{identity_warning, unrelated_warning};
-use super::remedies::{FaultyDocument, mended, remedied};
+use super::remedies::{FaultyDocument, remedied};
 use super::service::{AppService, ResolvedDocument, add_composition, check_inspection};
 use crate::control::Control;
 use crate::engine::{EngineError, Plan};
 use crate::identity::Caller;
 use crate::inputs::{ColumnSelection, CompositionConflict, CompositionContext, InputEnv, JobContext, ProfileCounts};
 use crate::ledger::EarlierDisclosures;
+use crate::microdata::Table;
 use crate::ports::AuditAction;
 use crate::problem::{Fault, Kind, Problem};
 use crate::publication::NoticeKind;
@@ -26,26 +27,29 @@ impl AppService {
     /// # Errors
     /// `invalid-specification` when nothing can be planned, `not-found`, `gone`, or the store's problem.
     pub async fn plan(&self, caller: &Caller, document: &Value) -> Result<Plan, Problem> {
-        let ResolvedDocument { dataset, profiles, reading, expanded } =
-            self.resolve(caller, document, DocumentSource::Plan).await?;
+        let resolved = self.resolve(caller, document, DocumentSource::Plan).await?;
+        let ResolvedDocument { dataset, profiles, reading, expanded } = resolved;
         check_inspection(caller, &dataset)?;
-        let faulty = |dataset, profiles| {
-            let (sent, origin) = (document.clone(), DocumentSource::Plan);
-            FaultyDocument { sent, expanded, origin, dataset, profiles }
+        let faulty = FaultyDocument {
+            sent: document.clone(),
+            expanded,
+            origin: DocumentSource::Plan,
+            dataset: dataset.clone(),
+            profiles: profiles.clone(),
+            limits: self.limits.clone(),
         };
         let mut faults = reading.faults;
         let Some(specification) = reading.specification else {
-            return Err(remedied(faulty(dataset, profiles), Problem::of_faults(faults), &self.limits).await);
+            return Err(remedied(faulty, Problem::of_faults(faults)).await);
         };
         let is_malformed =
             |fault: &Fault| matches!(fault.kind, Kind::UnknownField | Kind::ParameterRange | Kind::RuleMalformed);
         if faults.iter().any(is_malformed) {
             // no outcome can be planned
             let counts = ProfileCounts { rows: dataset.rows, profiles: &profiles, used: &specification.used };
-            faults.extend(engine::check(&specification, &counts));
-            return Err(remedied(faulty(dataset, profiles), Problem::of_faults(faults), &self.limits).await);
+            faults.extend(engine::check_and_repair(&specification, &counts));
+            return Err(remedied(faulty, Problem::of_faults(faults)).await);
         }
-        let document = faulty(dataset.clone(), profiles.clone());
         let (context, env) = (JobContext::new(dataset, profiles, specification), self.env());
         let PlanLedger { earlier, clash, reused, unrelated } = self.plan_ledger(&context, &env).await?;
         self.record(caller, AuditAction::Plan, context.dataset.id).await?;
@@ -53,7 +57,7 @@ impl AppService {
         let inputs = context.inputs(&env, &earlier).await?;
         let is_unproven = context.specification.unproven.is_some();
         let need = inputs.bytes();
-        let work = DryRun { env, context, extra: inputs.extra, earlier, faults };
+        let work = DryRun { env, context, extra: inputs.extra, earlier, faults, faulty };
         let rows = match &clash {
             Some(clash) if clash.has_no_rows() => Err(clash.problem()),
             _ => self.budget.check(need),
@@ -68,13 +72,9 @@ impl AppService {
                 planned.await
             }
             // no table is loaded for what no job could do; the counts of single columns say the rest
-            Err(problem) => work.run_on_counts(&problem).map_err(|error| engine_problem("the plan", error)),
+            Err(problem) => run_engine("the plan", move |_| work.run_on_counts(&problem)).await,
         };
-        let mut plan = match planned {
-            Ok(plan) => plan,
-            Err(problem) => return Err(remedied(document, problem, &self.limits).await),
-        };
-        plan.problems = mended(document, plan.problems, &self.limits).await;
+        let mut plan = planned?;
         // that there are no rows is said already
         let clash = clash.filter(|clash| !clash.has_no_rows());
         add_composition(&mut plan, clash.as_ref(), is_unproven);
@@ -123,6 +123,22 @@ struct PlanLedger {
     unrelated: Option<SpecificationNotice>,
 }
 
+/// The plan, or its refusal, with remedies of the faults that it lists.
+fn mended(
+    faulty: &FaultyDocument,
+    planned: Result<Plan, EngineError>,
+    table: Option<&Table>,
+) -> Result<Plan, EngineError> {
+    match planned {
+        Ok(mut plan) => {
+            plan.problems = faulty.mended(plan.problems, table);
+            Ok(plan)
+        }
+        Err(EngineError::Refused(problem)) => Err(EngineError::Refused(faulty.with_remedies(problem, table))),
+        Err(other) => Err(other),
+    }
+}
+
 /// The plan of a document that could be read.
 struct DryRun {
     env: InputEnv,
@@ -130,6 +146,7 @@ struct DryRun {
     extra: ColumnSelection,
     earlier: EarlierDisclosures,
     faults: Vec<Fault>,
+    faulty: FaultyDocument,
 }
 
 impl DryRun {
@@ -144,16 +161,16 @@ impl DryRun {
             cause: error.to_string(),
         })?;
         let columns = engine::TablePair { published: &table, extra: extra.as_ref() };
-        let Self { context, earlier, faults, .. } = self;
+        let Self { context, earlier, faults, faulty, .. } = self;
         let input = engine::DryRunInput { specification: &context.specification, earlier: &earlier, faults };
-        engine::dry_run(input, columns, &RandomStreams::Keyed(key), control)
+        mended(&faulty, engine::dry_run(input, columns, &RandomStreams::Keyed(key), control), Some(&table))
     }
 
     /// Plans from the counts of single columns.
     fn run_on_counts(self, problem: &Problem) -> Result<Plan, EngineError> {
-        let Self { context: JobContext { dataset, profiles, specification, .. }, earlier, faults, .. } = self;
+        let Self { context: JobContext { dataset, profiles, specification, .. }, earlier, faults, faulty, .. } = self;
         let counts = ProfileCounts { rows: dataset.rows, profiles: &profiles, used: &specification.used };
         let input = engine::DryRunInput { specification: &specification, earlier: &earlier, faults };
-        engine::dry_run_from_counts(input, &counts, problem)
+        mended(&faulty, engine::dry_run_from_counts(input, &counts, problem), None)
     }
 }

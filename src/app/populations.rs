@@ -7,6 +7,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
+use super::remedies::read_request;
 use super::series::{ledger_of, written};
 use super::service::AppService;
 use crate::identity::Caller;
@@ -14,10 +15,9 @@ use crate::people::{
     Fold, Place, Population, PopulationError, PopulationKey, PopulationRegistry, Separation, SeparationStatement,
 };
 use crate::ports::{
-    AuditAction, CoverageRecord, CoverageState, NamedPopulation, PeopleEntry, PeopleEntryOutcome, SeparationRecord,
-    SeriesStatement, Statement, Store, StoreError,
+    AuditAction, NamedPopulation, PeopleEntry, PeopleEntryOutcome, SeparationRecord, SeriesStatement, Statement,
 };
-use crate::problem::{Fault, Kind, Problem, nearest_names};
+use crate::problem::{Fault, FaultRemedy, Kind, Problem, nearest_names, similar_name};
 use crate::report::{DefinedPopulation, PeopleStatement, PopulationDetails, PopulationItem, PopulationKeyForm};
 use crate::spec;
 use crate::spec::{DisjointPlaces, NamedPlace, PersonFold, PersonKeyRequest, PopulationRequest, child};
@@ -77,7 +77,7 @@ impl AppService {
             let detail = "republication is not offered yet: leave republication null";
             return Err(Problem::new(Kind::MalformedRequest, detail));
         }
-        let request = spec::read_population(document).map_err(Problem::of_faults)?;
+        let request = read_request(document, spec::read_population).await?;
         let registry = self.store.people_registry(&caller.tenant).await?;
         let found = registry.populations.len();
         if found >= MAX_POPULATIONS && !registry.populations.contains_key(&name) {
@@ -114,7 +114,7 @@ impl AppService {
         document: &Value,
     ) -> Result<RecordedStatements, Problem> {
         known_population(&self.store.people_registry(&caller.tenant).await?, name)?;
-        let request = spec::read_population_statements(document).map_err(Problem::of_faults)?;
+        let request = read_request(document, spec::read_population_statements).await?;
         let mut separations = match &request.disjoint_from {
             Some(places) => self.separations_from(caller, name, places, &request.reason).await?,
             None => Vec::new(),
@@ -182,8 +182,8 @@ impl AppService {
     async fn defined_population(&self, caller: &Caller, name: &str) -> Result<DefinedPopulation, Problem> {
         let registry = self.store.people_registry(&caller.tenant).await?;
         let item = shown_population(name, known_population(&registry, name)?);
-        let series = self.store.series(&caller.tenant, name).await?;
-        let mut places: BTreeSet<Place> = series.datasets.iter().map(|(id, _)| Place::Dataset(*id)).collect();
+        let datasets = self.store.series_datasets(&caller.tenant, name).await?;
+        let mut places: BTreeSet<Place> = datasets.into_iter().map(Place::Dataset).collect();
         places.insert(Place::Population(name.to_owned()));
         let records = self.store.separation_records(&caller.tenant).await?;
         let is_about = |record: &&SeparationRecord| record.statement.of.iter().any(|place| places.contains(place));
@@ -202,10 +202,11 @@ impl AppService {
         let registry = self.store.people_registry(&caller.tenant).await?;
         let places = match places {
             DisjointPlaces::All => {
-                let standing = self.store.standing_coverages(&caller.tenant, i64::MAX).await?;
+                let published = self.store.published_places(&caller.tenant).await?;
                 let populations = registry.populations.keys().filter(|other| *other != name);
                 let populations = populations.cloned().map(Place::Population);
-                populations.chain(undeclared_tables(&standing)).collect()
+                let is_table = |place: &Place| matches!(place, Place::Dataset(_));
+                populations.chain(published.into_iter().filter(is_table)).collect()
             }
             DisjointPlaces::Named(named) => self.named_places(caller, name, named, &registry).await?,
         };
@@ -280,21 +281,6 @@ impl AppService {
     }
 }
 
-/// The published tables without a population, each by one of its datasets.
-fn undeclared_tables(standing: &[CoverageRecord]) -> impl Iterator<Item = Place> {
-    let live = standing.iter().filter(|record| record.state == CoverageState::Live);
-    let undeclared = live.filter(|record| record.coverage.populations.is_empty());
-    undeclared.filter_map(|record| record.coverage.datasets.first().copied().map(Place::Dataset))
-}
-
-/// The populations and the tables without one of which something is published.
-pub(super) async fn published_places(store: &dyn Store, tenant: &str) -> Result<BTreeSet<Place>, StoreError> {
-    let standing = store.standing_coverages(tenant, i64::MAX).await?;
-    let live = standing.iter().filter(|record| record.state == CoverageState::Live);
-    let populations = live.flat_map(|record| record.coverage.populations.iter().cloned().map(Place::Population));
-    Ok(populations.chain(undeclared_tables(&standing)).collect())
-}
-
 /// A statement for each pair of different places.
 pub(super) fn disjoint(pairs: impl Iterator<Item = [Place; 2]>, reason: &str) -> Vec<SeparationStatement> {
     let made = |places| SeparationStatement::new(Uuid::now_v7(), Separation::Disjoint, places, reason.to_owned());
@@ -329,7 +315,13 @@ fn meant(name: &str, registry: &PopulationRegistry) -> String {
 fn unknown_population(pointer: String, name: &str, registry: &PopulationRegistry) -> Fault {
     let nearest = nearest_names(name, registry.populations.keys().map(String::as_str), NEAREST_NAMES);
     let detail = format!("there is no population {name:?}{}", meant(name, registry));
-    Fault::new(pointer, Kind::UnknownPopulation, detail).with("nearest", nearest)
+    let named = |name: &str| FaultRemedy {
+        title: format!("name {name}"),
+        patch: json!([{"op": "replace", "path": pointer, "value": name}]),
+    };
+    let remedies = similar_name(name, nearest.iter().copied()).map(named).into_iter().collect();
+    let fault = Fault::new(pointer, Kind::UnknownPopulation, detail).with("nearest", nearest);
+    Fault { remedies, ..fault }
 }
 
 fn unknown_dataset(pointer: String, id: Uuid) -> Fault {

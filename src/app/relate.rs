@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use uuid::Uuid;
 
-use super::populations::{contradicted_problem, disjoint, must_be_few, published_places, shown_population};
+use super::populations::{contradicted_problem, disjoint, must_be_few, shown_population};
 use crate::people::{Place, SeparationStatement};
 use crate::ports::{AuditEntry, PeopleEntry, PeopleEntryOutcome, Store, StoreError};
 use crate::problem::{Kind, Problem};
@@ -57,7 +57,7 @@ pub async fn relate_published(
     audit_entry: AuditEntry,
 ) -> Result<RelatedPlaces, RelateError> {
     let tenant = audit_entry.tenant.clone();
-    let places: Vec<Place> = published_places(store, &tenant).await?.into_iter().collect();
+    let places: Vec<Place> = store.published_places(&tenant).await?.into_iter().collect();
     let pairs = places.len() * places.len().saturating_sub(1) / 2;
     must_be_few(pairs).map_err(|problem| RelateError::Refused(Box::new(problem)))?;
     let pairs =

@@ -8,13 +8,14 @@ use tokio::runtime::Handle;
 use uuid::Uuid;
 
 use super::people::check_population_of_key;
-use super::remedies::{FaultyDocument, remedied};
+use super::remedies::{FaultyDocument, mended_by, remedied};
+use super::unknown_names::UnknownNames;
 use crate::clock::Clock;
 use crate::engine::Plan;
 use crate::identity::{Actor, Caller, Scope, Token, TokenHash};
 use crate::inputs::{
-    CompositionConflict, CompositionContext, InputEnv, JobContext, JudgedPeople, MemoryBudget, ProfileCounts,
-    column_facts, job_memory,
+    CompositionConflict, CompositionContext, InputEnv, JobContext, JudgedPeople, KeptReadings, MemoryBudget,
+    ProfileCounts, column_facts, job_memory,
 };
 use crate::microdata::ColumnProfile;
 use crate::microdata::formats::IngestLimits;
@@ -50,6 +51,8 @@ pub struct AppService {
     pub limits: IngestLimits,
     /// What jobs and plans may take together.
     pub budget: MemoryBudget,
+    /// What was read of the people of the ledger.
+    pub readings: KeptReadings,
     /// The folder of files without names for what memory cannot hold.
     pub spool: PathBuf,
 }
@@ -65,22 +68,37 @@ pub(super) struct ResolvedDocument {
 
 impl ResolvedDocument {
     /// The context of the job of a document without faults, or the faults of the document.
-    fn into_context(self, sent: &Value) -> Result<JobContext, (Box<FaultyDocument>, Vec<Fault>)> {
-        let Self { dataset, profiles, reading, expanded } = self;
-        let ParsedDocument { specification, mut faults } = reading;
-        // the counts of columns are of all persons
-        if let Some(specification) = specification.as_ref().filter(|of| of.people == PeopleChoice::All) {
-            let counts = ProfileCounts { rows: dataset.rows, profiles: &profiles, used: &specification.used };
-            faults.extend(engine::check(specification, &counts));
-        }
-        match specification {
-            Some(specification) if faults.is_empty() => Ok(JobContext::new(dataset, profiles, specification)),
-            _ => {
-                let (sent, origin) = (sent.clone(), DocumentSource::Http);
-                let document = FaultyDocument { sent, expanded, origin, dataset, profiles };
-                Err((Box::new(document), faults))
+    fn into_context(
+        self,
+        sent: &Value,
+        limits: &IngestLimits,
+    ) -> Result<JobContext, (Box<FaultyDocument>, Vec<Fault>)> {
+        let faults = self.counted();
+        match self {
+            Self { dataset, profiles, reading: ParsedDocument { specification: Some(specification), .. }, .. }
+                if faults.is_empty() =>
+            {
+                Ok(JobContext::new(dataset, profiles, specification))
             }
+            faulty => Err((Box::new(faulty.faulty(sent, DocumentSource::Http, limits)), faults)),
         }
+    }
+
+    /// The faults of the document, with those that the counts of columns show: they are of all persons.
+    fn counted(&self) -> Vec<Fault> {
+        let Self { dataset, profiles, reading: ParsedDocument { specification, faults }, .. } = self;
+        let mut faults = faults.clone();
+        if let Some(specification) = specification.as_ref().filter(|of| of.people == PeopleChoice::All) {
+            let counts = ProfileCounts { rows: dataset.rows, profiles, used: &specification.used };
+            faults.extend(engine::check_and_repair(specification, &counts));
+        }
+        faults
+    }
+
+    /// What remedies are tried with.
+    pub(super) fn faulty(self, sent: &Value, origin: DocumentSource, limits: &IngestLimits) -> FaultyDocument {
+        let Self { dataset, profiles, expanded, .. } = self;
+        FaultyDocument { sent: sent.clone(), expanded, origin, dataset, profiles, limits: limits.clone() }
     }
 }
 
@@ -92,6 +110,7 @@ impl AppService {
             store: Arc::clone(&self.store),
             vault: Arc::clone(&self.vault),
             limits: self.limits.clone(),
+            readings: self.readings.clone(),
             spool: self.spool.clone(),
         }
     }
@@ -248,16 +267,25 @@ impl AppService {
         document: &Value,
         origin: DocumentSource,
     ) -> Result<ResolvedDocument, Problem> {
-        let with_policy = self.expand_policy(caller, document).await?;
+        let sent = document;
+        // no fault hides another: what a name stands for that nothing has is left open
+        let mut unknown = UnknownNames::default();
+        let with_policy = self.expand_policy(caller, document, &mut unknown).await?;
         let document = with_policy.as_ref().unwrap_or(document);
-        let with_taxonomies = self.expand_taxonomies(caller, document).await?;
+        let with_taxonomies = self.expand_taxonomies(caller, document, &mut unknown).await?;
         let document = with_taxonomies.as_ref().unwrap_or(document);
-        // no fault hides another: the rest of the document is read as one for any table
-        let faults = |_| Problem::of_faults(spec::faults_on_any_table(document, origin));
-        let id = spec::dataset_of(document).map_err(faults)?;
+        let id = match spec::dataset_of(document) {
+            Ok(id) => id,
+            // the rest of the document is read as one for any table
+            Err(_) => {
+                let faults = unknown.among(spec::faults_on_any_table(document, origin), sent);
+                let read = move |other: &Value| spec::faults_on_any_table(other, origin);
+                return Err(mended_by(Problem::of_faults(faults), sent, read).await);
+            }
+        };
         let dataset = self.dataset(caller, id).await?;
         check_population_of_key(caller, dataset.population.as_deref())?;
-        let with_releases = self.expand_releases(&dataset, document).await?;
+        let with_releases = self.expand_releases(&dataset, document, &mut unknown).await?;
         let document = with_releases.as_ref().unwrap_or(document);
         let profiles = dataset.profiles(&self.vault)?;
         let facts = column_facts(dataset.rows, &profiles, &self.limits);
@@ -265,7 +293,12 @@ impl AppService {
         let schema = DatasetSchema { columns: &facts, keys: &keys, unit: &unit };
         let reading = spec::read(document, &schema, origin);
         let expanded = with_releases.or(with_taxonomies).or(with_policy);
-        Ok(ResolvedDocument { dataset, profiles, reading, expanded })
+        let resolved = ResolvedDocument { dataset, profiles, reading, expanded };
+        if unknown.is_empty() {
+            return Ok(resolved);
+        }
+        let faults = unknown.among(resolved.counted(), sent);
+        Err(remedied(resolved.faulty(sent, origin, &self.limits), Problem::of_faults(faults)).await)
     }
 
     /// Accepts a job under an id that nothing has, or says everything that is wrong with it.
@@ -276,9 +309,9 @@ impl AppService {
     pub async fn submit(&self, caller: &Caller, document: &Value, id: Uuid) -> Result<JobRecord, Problem> {
         let policy = spec::policy_of(document).ok().flatten().map(|policy| policy.name);
         let resolved = self.resolve(caller, document, DocumentSource::Http).await?;
-        let context = match resolved.into_context(document) {
+        let context = match resolved.into_context(document, &self.limits) {
             Ok(context) => context,
-            Err((document, faults)) => return Err(remedied(*document, Problem::of_faults(faults), &self.limits).await),
+            Err((document, faults)) => return Err(remedied(*document, Problem::of_faults(faults)).await),
         };
         let JobContext { dataset, specification, .. } = &context;
         let overrides = [

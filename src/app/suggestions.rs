@@ -5,6 +5,7 @@ use uuid::Uuid;
 
 use super::blocking::run_engine;
 use super::people::check_population_of_key;
+use super::remedies::read_request;
 use super::service::AppService;
 use crate::engine;
 use crate::engine::{Suggestion, SuggestionInput};
@@ -29,7 +30,8 @@ impl AppService {
         check_population_of_key(caller, dataset.population.as_deref())?;
         let profiles = self.profiles(&dataset)?;
         let facts = column_facts(dataset.rows, &profiles, &self.limits);
-        let roles = read_suggestion_request(request, &facts).map_err(Problem::of_faults)?;
+        let columns = facts.clone();
+        let roles = read_request(request, move |request| read_suggestion_request(request, &columns)).await?;
         let loaded = engine::columns_to_load(&profiles, &roles, &self.limits);
         let need = columns_memory(&dataset, &profiles, &loaded).saturating_mul(RELEASES_HELD);
         let room = self.budget.try_acquire(need)?;

@@ -1,12 +1,12 @@
 //! `guardian demo`: runs a service and publishes two tables through the routes of its clients.
 
 use std::io::Write;
-use std::path::Path;
 
 use axum::Router;
 use axum::body::{Body, to_bytes};
 use axum::http::{Method, Request, header};
-use clap::Args;
+use clap::parser::ValueSource;
+use clap::{ArgMatches, Args};
 use serde_json::Value;
 use tower::ServiceExt;
 
@@ -24,6 +24,17 @@ pub struct DemoArguments {
     /// Ends after the demonstration instead of serving
     #[arg(long)]
     exit: bool,
+    /// Whether the data folder was named on the command line or in a file
+    #[arg(skip)]
+    names_folder: bool,
+}
+
+impl DemoArguments {
+    /// The arguments, with whether a folder was named.
+    pub(super) fn noting(self, matches: &ArgMatches) -> Self {
+        let names_folder = matches.value_source("data") == Some(ValueSource::CommandLine);
+        Self { names_folder, ..self }
+    }
 }
 
 /// An example table with its specification.
@@ -59,9 +70,7 @@ pub(super) fn run(arguments: &DemoArguments) -> Result<CommandOutcome, CommandOu
     let mut config = arguments.config.clone();
     config.store.database_url = None;
     // a folder of the environment is that of a service
-    let is_named =
-        |data: &Path| data != Path::new(Config::DATA) && std::env::var_os("GUARDIAN_DATA").is_none_or(|of| of != data);
-    let temporary = match is_named(&config.data) {
+    let temporary = match arguments.names_folder {
         true => None,
         false => Some(tempfile::tempdir().map_err(|error| CommandOutcome::io(&std::env::temp_dir(), &error))?),
     };

@@ -121,24 +121,49 @@ pub(super) struct DocumentContext<'a> {
 }
 
 impl DocumentContext<'_> {
-    /// The problem of these faults, with remedies.
-    pub(super) fn problem(&self, faults: Vec<Fault>) -> Problem {
+    /// The problem of these faults, with remedies. Values are looked up in `table`, which has the columns that the document uses.
+    pub(super) fn problem(&self, faults: Vec<Fault>, table: Option<&Table>) -> Problem {
+        let of_table = |specification: &Specification| {
+            let table = table?;
+            let of_values = engine::faults_of_values(specification, table, Inspection::Allowed)?;
+            Some([of_values, engine::check(specification, table)].concat())
+        };
+        let first = self.reading(self.document).specification.as_ref().and_then(of_table).unwrap_or_default();
+        spec::with_remedies(Problem::of_faults(faults), self.document, |patched| {
+            let ParsedDocument { specification, mut faults } = self.reading(patched);
+            // of other columns nothing is known
+            let of_table = |of| of_table(of).unwrap_or_else(|| first.clone());
+            faults.extend(specification.as_ref().map(of_table).unwrap_or_default());
+            faults
+        })
+    }
+
+    fn reading(&self, document: &Value) -> ParsedDocument {
         let schema = DatasetSchema { columns: &self.facts, keys: &[], unit: self.unit };
-        let read = |patched: &Value| spec::read(patched, &schema, self.origin).faults;
-        spec::with_remedies(Problem::of_faults(faults), self.document, read)
+        spec::read(document, &schema, self.origin)
     }
 
     /// The outcome of a document with these faults.
-    pub(super) fn refusal(&self, faults: Vec<Fault>) -> CommandOutcome {
-        CommandOutcome::Refused(Box::new(self.problem(faults)))
+    pub(super) fn refusal(&self, faults: Vec<Fault>, table: Option<&Table>) -> CommandOutcome {
+        CommandOutcome::Refused(Box::new(self.problem(faults, table)))
     }
 }
 
 /// Reads the columns that the document uses and checks the document against them.
 pub(super) fn job(source: JobSource<'_>, control: &Control) -> Result<InputJob, CommandOutcome> {
     let ReadJob { context, columns, reading, persons, contributions, .. } = read(source, control)?;
-    let (specification, table) = checked(reading, columns).map_err(|faults| context.refusal(faults))?;
-    Ok(InputJob { specification, table, persons, contributions })
+    let ParsedDocument { specification, faults } = reading;
+    let Some(specification) = specification.filter(|of| of.used.len() == columns.len()) else {
+        return Err(context.refusal(faults, None));
+    };
+    let table = Table::new(specification.names.clone(), columns);
+    let (table, unknown) = engine::annotate(&specification, table, Inspection::Allowed);
+    let faults = annotate_with_unknown(faults, unknown);
+    let faults = [faults, engine::check_and_repair(&specification, &table)].concat();
+    match faults.is_empty() {
+        true => Ok(InputJob { specification, table, persons, contributions }),
+        false => Err(context.refusal(faults, Some(&table))),
+    }
 }
 
 /// All columns of a table with their profiles.
@@ -213,20 +238,6 @@ impl UsedColumn {
         if self.builder.as_mut().is_some_and(|builder| builder.push(&chunk.columns[self.index]).is_err()) {
             self.builder = None;
         }
-    }
-}
-
-/// The specification and its table, or every fault of the document.
-fn checked(reading: ParsedDocument, columns: Vec<Column>) -> Result<(Specification, Table), Vec<Fault>> {
-    match reading.specification {
-        Some(specification) if specification.used.len() == columns.len() => {
-            let table = Table::new(specification.names.clone(), columns);
-            let (table, unknown) = engine::annotate(&specification, table, Inspection::Allowed);
-            let faults = annotate_with_unknown(reading.faults, unknown);
-            let faults = [faults, engine::check(&specification, &table)].concat();
-            if faults.is_empty() { Ok((specification, table)) } else { Err(faults) }
-        }
-        _ => Err(reading.faults),
     }
 }
 

@@ -56,6 +56,10 @@ pub fn main() -> CommandOutcome {
     };
     let parsed = Arguments::from_arg_matches(&matches);
     let Arguments { command, json, .. } = parsed.unwrap_or_else(|error| error.exit());
+    let command = match (command, matches.subcommand()) {
+        (Command::Demo(arguments), Some((_, matches))) => Command::Demo(arguments.noting(matches)),
+        (command, _) => command,
+    };
     run(command, json)
 }
 

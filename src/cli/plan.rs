@@ -68,27 +68,29 @@ fn planned(arguments: &PlanArguments, document: &Value, control: &Control) -> Re
     }
     let ParsedDocument { specification, mut faults } = reading;
     let Some(specification) = specification.filter(|of| of.used.len() == columns.len()) else {
-        return Err(context.refusal(faults));
+        return Err(context.refusal(faults, None));
     };
     let table = Table::new(specification.names.clone(), columns);
     let is_malformed =
         |fault: &Fault| matches!(fault.kind, Kind::UnknownField | Kind::ParameterRange | Kind::RuleMalformed);
     if faults.iter().any(is_malformed) {
         // no outcome can be planned
-        faults.extend(engine::check(&specification, &table));
-        return Err(context.refusal(faults));
+        faults.extend(engine::check_and_repair(&specification, &table));
+        return Err(context.refusal(faults, Some(&table)));
     }
     let earlier = EarlierDisclosures::default();
     let input = DryRunInput { specification: &specification, earlier: &earlier, faults };
     let pair = TablePair { published: &table, extra: None };
     let planned = engine::dry_run(input, pair, streams, control);
     let mut plan = planned.map_err(|stopped| match stopped {
-        engine::EngineError::Refused(problem) if !problem.errors.is_empty() => context.refusal(problem.errors),
+        engine::EngineError::Refused(problem) if !problem.errors.is_empty() => {
+            context.refusal(problem.errors, Some(&table))
+        }
         other => other.into(),
     })?;
     for listed in plan.problems.iter_mut().filter(|listed| listed["type"] == Kind::InvalidSpecification.uri()) {
         if let Some(faults) = problem::faults_of(listed) {
-            *listed = context.problem(faults).to_json("about:blank");
+            *listed = context.problem(faults, Some(&table)).to_json("about:blank");
         }
     }
     Ok(PlannedJob { plan, memory: memory(rows, &profiles) })

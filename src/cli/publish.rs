@@ -17,7 +17,7 @@ use crate::engine::{self, ReleaseInput};
 use crate::ledger::EarlierDisclosures;
 use crate::publication::CompositionMode;
 use crate::random::{RandomStreams, ReleaseKey};
-use crate::report::{Provenance, SpecificationNotice, public_report};
+use crate::report::{ManifestExposures, Provenance, SpecificationNotice, public_report};
 use crate::spec::{DocumentSource, SpecWarning};
 use crate::telemetry;
 
@@ -96,7 +96,9 @@ pub(super) fn run(arguments: &PublishArguments, json: bool) -> Result<CommandOut
     if let Some(path) = &arguments.internal_report {
         std::fs::write(path, pretty(&released.internal)?).map_err(|error| CommandOutcome::io(path, &error))?;
     }
-    let warnings = warnings(&job.specification.warnings, [&released.manifest.warnings, &released.internal.warnings]);
+    let incomplete: Vec<_> = released.manifest.exposures.iter().filter_map(ManifestExposures::incomplete).collect();
+    let notices = [&released.manifest.warnings[..], &released.internal.warnings, &incomplete];
+    let warnings = warnings(&job.specification.warnings, notices);
     PublishSummary { folder: &arguments.out, manifest: &released.manifest, report: &report, warnings }.print(json)
 }
 
@@ -113,7 +115,7 @@ fn provenance(reproducible: bool) -> Provenance {
 }
 
 /// What deserves attention though it is permitted, each once: a column that nearly identifies persons, an attribute that moved.
-fn warnings(of_specification: &[SpecWarning], notices: [&[SpecificationNotice]; 2]) -> Vec<SpecificationNotice> {
+fn warnings(of_specification: &[SpecWarning], notices: [&[SpecificationNotice]; 3]) -> Vec<SpecificationNotice> {
     let of_specification = of_specification.iter().map(|SpecWarning { pointer, type_, detail }| SpecificationNotice {
         r#type: *type_,
         pointer: pointer.clone(),
@@ -132,4 +134,22 @@ fn pretty(value: &impl serde::Serialize) -> Result<Vec<u8>, CommandOutcome> {
     let mut json = serde_json::to_vec_pretty(value).map_err(|error| CommandOutcome::Internal(error.to_string()))?;
     json.push(b'\n');
     Ok(json)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::publication::NoticeKind;
+    use crate::report::ManifestRatio;
+
+    #[test]
+    fn an_incomplete_search_is_a_warning() {
+        let of = |tried| ManifestExposures { choices: ManifestRatio::new(tried, 820), ..ManifestExposures::default() };
+        assert_eq!(of(820).incomplete(), None);
+        let incomplete: Vec<_> = of(100).incomplete().into_iter().collect();
+        let shown = warnings(&[], [&[], &[], &incomplete]);
+        let [notice] = &shown[..] else { panic!("{shown:?}") };
+        assert_eq!(notice.r#type, NoticeKind::ExposureNotComplete);
+        assert!(notice.detail.contains("100 of 820 choices"), "{notice:?}");
+    }
 }

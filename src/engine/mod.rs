@@ -28,12 +28,12 @@ pub use attack::report::{
 pub use attack::target::AttackTarget;
 pub use error::EngineError;
 pub use memory::{ColumnSize, choice_memory, join_memory, measurement_memory, profile_memory, release_memory};
-pub use plan::dry_run::{DryRunInput, TablePair, check, dry_run, dry_run_from_counts};
+pub use plan::dry_run::{DryRunInput, TablePair, check, check_and_repair, dry_run, dry_run_from_counts};
 pub use plan::profile::{AttributeAssociation, DependencyProfile, ExactDependency, ProfiledColumn, profile};
 pub use plan::types::{
     CompositionCounts, ExposedTo, Plan, PlanComposition, PlanExposures, PlanProxy, PlanRule, PlanTable,
 };
-pub use prepare::annotations::{annotate, annotate_with_unknown};
+pub use prepare::annotations::{annotate, annotate_with_unknown, faults_of_values};
 pub use prepare::unused_thresholds::Inspection;
 pub use read_back::contributions::{WholeOriginal, verify_contributions};
 pub use read_back::external::{

@@ -16,8 +16,9 @@ use super::context::JobContext;
 use super::earlier_coverages::cover_earlier_datasets;
 use super::env::InputEnv;
 use super::error::InputError;
-use super::people::{JobPeople, JobPersons, StandingCoverages, announce, count_published, standing};
+use super::people::{JobPeople, JobPersons, announce, count_published};
 use super::people_conflict::PeopleConflict;
+use super::people_reading::{PeopleLedger, StandingCoverages, standing};
 use crate::ledger::{ActiveRule, Disclosure, EarlierDisclosures};
 use crate::people::{
     Admission, Basis, Coverage, Evidence, JudgedRows, LedgerView, LiveCoverage, Look, PeopleRefusal, PersonCounts,
@@ -250,7 +251,9 @@ impl PeopleCheck<'_> {
         };
         cover_earlier_datasets(self.env.store.as_ref(), self.tenant()).await?;
         let statements = self.env.store.separations(self.tenant()).await?;
-        let mut standing = standing(self.env.store.as_ref(), self.tenant(), ticket, self.people, &statements).await?;
+        let InputEnv { store, readings, .. } = self.env;
+        let ledger = PeopleLedger { store: store.as_ref(), tenant: self.tenant(), kept: readings };
+        let mut standing = standing(ledger, ticket, self.people, &statements).await?;
         self.recognize_content(&mut standing.live).await?;
         let publishes: BTreeSet<String> = self.job.specification.names.iter().cloned().collect();
         let rows = JudgedRows {

@@ -3,6 +3,7 @@ use std::sync::Arc;
 
 use tokio::runtime::Handle;
 
+use super::people_reading::KeptReadings;
 use crate::microdata::formats::IngestLimits;
 use crate::ports::Store;
 use crate::vault::Vault;
@@ -18,6 +19,8 @@ pub(crate) struct InputEnv {
     pub(crate) vault: Arc<Vault>,
     /// Bounds what a column may hold.
     pub(crate) limits: IngestLimits,
+    /// What was read of the people of the ledger before.
+    pub(crate) readings: KeptReadings,
     /// The folder of files without names for what memory cannot hold.
     pub(crate) spool: PathBuf,
 }

@@ -19,8 +19,10 @@ mod part_storage;
 mod people;
 mod people_audit;
 mod people_conflict;
+mod people_reading;
 mod profiles;
 mod record_match;
+mod remedies;
 
 pub use chain::{ChainAttempt, ChainPlace, ChainReadError, LoadedChain, night_end};
 pub(crate) use columns::{column_of, load};
@@ -37,8 +39,7 @@ pub(crate) use originals::external_rows_problem;
 pub use originals::{ExternalRowsSource, ReleaseOriginal};
 pub use part_storage::{PartStorage, decompress};
 pub(crate) use people::declared_datasets;
-pub use people::{
-    JobPeople, JobPersons, PersonKeys, RowChoice, StandingCoverages, announce, chosen_rows, marks, standing,
-};
+pub use people::{JobPeople, JobPersons, PersonKeys, RowChoice, announce, chosen_rows, marks};
 pub(crate) use people_audit::{AuditedEntry, PeopleAudit, PeopleAuditError};
+pub use people_reading::{KeptReadings, PeopleLedger, StandingCoverages, standing};
 pub(crate) use profiles::{ProfileCounts, column_facts, encrypt_profiles, specification_of};

@@ -1,4 +1,4 @@
-//! What stands beside the rows of a job: announced and live coverages, as the store knows them.
+//! The people of a job: their announcement, and which of them the store knows.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -7,20 +7,10 @@ use uuid::Uuid;
 
 use crate::microdata::Chunk;
 use crate::people::{
-    Block, CoverageId, Evidence, KeyedHash, LiveCoverage, Place, Resemblance, SeparationStatement, SignatureSample,
-    SystemColumns, SystemEvidence, person_hashes,
+    Block, CoverageId, Evidence, KeyedHash, Place, SeparationStatement, SystemColumns, SystemEvidence, person_hashes,
 };
-use crate::ports::{
-    AlikeKind, AlikeMark, CoverageRecord, CoverageSelection, CoverageState, HASHES_PER_CALL, NewCoverage, PeopleStore,
-    StoreError,
-};
+use crate::ports::{AlikeKind, AlikeMark, HASHES_PER_CALL, NewCoverage, PeopleStore, StoreError};
 use crate::vault::ContentHasher;
-
-/// Coverages whose samples of signatures are read whole: those with most common signatures.
-const MAX_READ_SAMPLES: usize = 8;
-
-/// Fewer common signatures than these are never twins more often than by chance.
-const MIN_COMMON_SIGNATURES: usize = 81;
 
 /// The evidence of the rows of a job, with all of their persons.
 #[derive(Clone, Debug)]
@@ -42,13 +32,13 @@ pub enum JobPersons {
 
 impl JobPeople {
     /// The persons of a key system, in batches.
-    fn batches<'a>(&'a self, store: &'a dyn PeopleStore, place: PersonPlace<'a>) -> PersonBatches<'a> {
+    pub(super) fn batches<'a>(&'a self, store: &'a dyn PeopleStore, place: PersonPlace<'a>) -> PersonBatches<'a> {
         PersonBatches { store, people: self, place, next: 0, piece: Vec::new(), found: 0 }
     }
 }
 
 /// Hands over the persons of a key system, at most [`HASHES_PER_CALL`] at once.
-struct PersonBatches<'a> {
+pub(super) struct PersonBatches<'a> {
     store: &'a dyn PeopleStore,
     people: &'a JobPeople,
     place: PersonPlace<'a>,
@@ -61,7 +51,7 @@ struct PersonBatches<'a> {
 
 impl PersonBatches<'_> {
     /// The next batch; [`StoreError::NotFound`] when persons are missing, as the dataset was purged.
-    async fn next(&mut self) -> Result<Option<Vec<KeyedHash>>, StoreError> {
+    pub(super) async fn next(&mut self) -> Result<Option<Vec<KeyedHash>>, StoreError> {
         let PersonPlace { tenant, system } = self.place;
         if self.piece.is_empty() {
             let piece = match &self.people.persons {
@@ -86,20 +76,9 @@ impl PersonBatches<'_> {
 
 /// A key system of a tenant.
 #[derive(Clone, Copy)]
-struct PersonPlace<'a> {
-    tenant: &'a str,
-    system: &'a str,
-}
-
-/// Coverages as they stand to the rows of a job.
-#[derive(Clone, PartialEq, Debug, Default)]
-pub struct StandingCoverages {
-    /// The live ones.
-    pub live: Vec<LiveCoverage>,
-    /// Pending ones with a lower ticket, lowest first.
-    pub pending: Vec<LiveCoverage>,
-    /// The jobs of these.
-    pub jobs: BTreeMap<CoverageId, Uuid>,
+pub(super) struct PersonPlace<'a> {
+    pub(super) tenant: &'a str,
+    pub(super) system: &'a str,
 }
 
 /// Announces rows: the coverage, its persons and its marks. It has no ticket yet.
@@ -118,7 +97,10 @@ pub async fn announce(
             store.cover_persons(&new.tenant, id, system, &some).await?;
         }
     }
-    for some in marks(&people.evidence).chunks(HASHES_PER_CALL) {
+    // sorted: each call then writes into a part of the pages
+    let mut marks = marks(&people.evidence);
+    marks.sort_unstable_by_key(|mark| (mark.hash, mark.kind));
+    for some in marks.chunks(HASHES_PER_CALL) {
         store.add_alike_marks(&new.tenant, id, some).await?;
     }
     Ok(id)
@@ -240,51 +222,6 @@ pub(crate) async fn count_published(
     Ok(published)
 }
 
-/// Reads what stands against the rows of a job that holds a ticket; with ticket 0 what is live. Of live coverages that share
-/// neither people nor cells with the rows, and of whose datasets nothing is declared, one stands for all of its group.
-///
-/// # Errors
-/// Those of the store.
-pub async fn standing(
-    store: &dyn PeopleStore,
-    tenant: &str,
-    ticket: i64,
-    people: &JobPeople,
-    statements: &[SeparationStatement],
-) -> Result<StandingCoverages, StoreError> {
-    let mut common: BTreeMap<CoverageId, BTreeMap<String, u64>> = BTreeMap::new();
-    for system in people.evidence.systems.keys() {
-        let mut persons = people.batches(store, PersonPlace { tenant, system });
-        while let Some(some) = persons.next().await? {
-            for (id, number) in store.common_persons(tenant, system, &some).await? {
-                *common.entry(id).or_default().entry(system.clone()).or_default() += number;
-            }
-        }
-    }
-    let marked = MarkedCoverages::read(store, tenant, &people.evidence).await?;
-    let table = people.evidence.table;
-    let ids = common.keys().copied().chain(marked.candidates()).collect();
-    let selection = CoverageSelection { ids, table, datasets: declared_datasets(statements) };
-    let records = store.select_coverages(tenant, ticket, &selection).await?;
-    let meets = |record: &&CoverageRecord| {
-        let is_equal = table.is_some_and(|table| record.coverage.tables.contains(&table));
-        is_equal || common.get(&record.id).is_some_and(|common| common.values().any(|number| *number > 0))
-    };
-    // exact evidence goes before what cells say
-    let others = records.iter().filter(|record| !meets(record)).map(|record| record.id).collect();
-    let resemblances = marked.resemblances(store, tenant, &others).await?;
-    let mut standing = StandingCoverages::default();
-    for CoverageRecord { id, job, state, coverage, published, .. } in records {
-        if state == CoverageState::Pending {
-            standing.jobs.insert(id, job);
-        }
-        let (common, resemblance) = (common.remove(&id).unwrap_or_default(), resemblances.get(&id).copied());
-        let list = if state == CoverageState::Live { &mut standing.live } else { &mut standing.pending };
-        list.push(LiveCoverage { id, coverage, published, common, resemblance });
-    }
-    Ok(standing)
-}
-
 /// The datasets that statements name.
 pub(crate) fn declared_datasets(statements: &[SeparationStatement]) -> BTreeSet<Uuid> {
     let dataset = |place: &Place| match place {
@@ -292,60 +229,4 @@ pub(crate) fn declared_datasets(statements: &[SeparationStatement]) -> BTreeSet<
         Place::Population(_) => None,
     };
     statements.iter().flat_map(|statement| &statement.of).filter_map(dataset).collect()
-}
-
-/// The coverages that have marks of a table.
-struct MarkedCoverages<'a> {
-    evidence: &'a Evidence,
-    blocks: BTreeMap<CoverageId, BTreeSet<KeyedHash>>,
-    signatures: BTreeMap<CoverageId, BTreeSet<KeyedHash>>,
-}
-
-impl<'a> MarkedCoverages<'a> {
-    async fn read(store: &dyn PeopleStore, tenant: &str, evidence: &'a Evidence) -> Result<Self, StoreError> {
-        let mut marked = Self { evidence, blocks: BTreeMap::new(), signatures: BTreeMap::new() };
-        let mut hashes: Vec<KeyedHash> = marks(evidence).into_iter().map(|mark| mark.hash).collect();
-        hashes.sort_unstable();
-        hashes.dedup();
-        for some in hashes.chunks(HASHES_PER_CALL) {
-            for (id, mark) in store.common_marks(tenant, some).await? {
-                let is_block = mark.kind == AlikeKind::Block;
-                let of_kind = if is_block { &mut marked.blocks } else { &mut marked.signatures };
-                of_kind.entry(id).or_default().insert(mark.hash);
-            }
-        }
-        Ok(marked)
-    }
-
-    fn resemblance(&self, id: CoverageId, samples: &[SignatureSample]) -> Option<Resemblance> {
-        let is_common = |mark| self.blocks.get(&id).is_some_and(|common| common.contains(&mark));
-        self.evidence.resemblance(is_common, samples)
-    }
-
-    /// The coverages that may be alike.
-    fn candidates(&self) -> impl Iterator<Item = CoverageId> {
-        let by_blocks = self.blocks.keys().filter(|id| self.resemblance(**id, &[]).is_some());
-        let by_rows = self.signatures.iter().filter(|(_, common)| common.len() >= MIN_COMMON_SIGNATURES);
-        by_blocks.copied().chain(by_rows.map(|(id, _)| *id))
-    }
-
-    /// Which of these coverages are alike.
-    async fn resemblances(
-        &self,
-        store: &dyn PeopleStore,
-        tenant: &str,
-        among: &BTreeSet<CoverageId>,
-    ) -> Result<BTreeMap<CoverageId, Resemblance>, StoreError> {
-        let mut nearest: Vec<(usize, CoverageId)> =
-            self.signatures.iter().map(|(id, common)| (common.len(), *id)).collect();
-        nearest.retain(|(number, id)| *number >= MIN_COMMON_SIGNATURES && among.contains(id));
-        nearest.sort_unstable_by(|a, b| b.cmp(a));
-        let read: BTreeSet<CoverageId> = nearest.into_iter().take(MAX_READ_SAMPLES).map(|(_, id)| id).collect();
-        let mut found = BTreeMap::new();
-        for &id in among.iter().filter(|id| self.blocks.contains_key(id) || read.contains(id)) {
-            let samples = if read.contains(&id) { store.signature_samples(tenant, id).await? } else { Vec::new() };
-            found.extend(self.resemblance(id, &samples).map(|by| (id, by)));
-        }
-        Ok(found)
-    }
 }

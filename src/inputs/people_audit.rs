@@ -19,7 +19,7 @@ use crate::people::{
     Coverage, CoverageId, Fold, KeyedHash, Place, PopulationRegistry, Separation, SignatureSample, SystemEvidence,
 };
 use crate::ports::{
-    AlikeKind, AlikeMark, AnnouncementEnd, CoverageRecord, CoverageSelection, HASHES_PER_CALL, StoreError,
+    AlikeKind, AlikeMark, AnnouncementEnd, CoverageRecord, CoverageSelection, CoveragesAt, HASHES_PER_CALL, StoreError,
 };
 use crate::publication::CompositionMode;
 use crate::report::ManifestIdentity;
@@ -27,7 +27,7 @@ use crate::vault::ContentHasher;
 use crate::verifier::{
     AuditedMark, AuditedRows, AuditedSample, AuditedSystem, ClaimedPeople, KeyFold, KnownSystem, MarkKind,
     OtherCoverage, OtherCoverageError, PeopleClaimError, PeopleFacts, RecordedRows, RecordedStatement, RowsLayout,
-    audit_claim, audit_recorded, derive_facts,
+    audit_claim, audit_recorded, decisive_marks, derive_facts,
 };
 
 /// Coverages whose samples are read: those with most common signatures.
@@ -139,7 +139,8 @@ impl<'a> PeopleAudit<'a> {
             datasets: statements.iter().flat_map(|statement| &statement.of).filter_map(dataset_of).collect(),
         };
         // with its own
-        let records = handle.block_on(store.select_coverages(tenant, entry.ticket + 1, &selection))?;
+        let CoveragesAt { records, .. } =
+            handle.block_on(store.select_coverages(tenant, entry.ticket + 1, &selection))?;
         let own = records.iter().find(|record| record.id == entry.id);
         let own = own.ok_or_else(|| StoreError::Unavailable("the announcement of the job has ended".into()))?;
         let recorded = self.recorded(own)?;
@@ -224,8 +225,7 @@ impl<'a> PeopleAudit<'a> {
                 Ok(())
             })?;
         }
-        let hashes: BTreeSet<u128> = self.facts.marks.iter().map(|mark| mark.hash).collect();
-        let hashes: Vec<KeyedHash> = hashes.into_iter().map(hash_of).collect();
+        let hashes: Vec<KeyedHash> = decisive_marks(&self.facts).into_iter().map(hash_of).collect();
         for some in hashes.chunks(HASHES_PER_CALL) {
             for (id, mark) in handle.block_on(store.common_marks(tenant, some))? {
                 let of_kind = match mark.kind {

@@ -18,7 +18,8 @@ use crate::control::{Control, Phase};
 use crate::engine;
 use crate::engine::{PartStore, ReleaseInput, VerifiedRelease};
 use crate::inputs::{
-    ColumnSelection, CompositionContext, InputEnv, InputError, JobContext, JudgedPeople, MemoryBudget, PartStorage,
+    ColumnSelection, CompositionContext, InputEnv, InputError, JobContext, JudgedPeople, KeptReadings, MemoryBudget,
+    PartStorage,
 };
 use crate::ledger::EarlierDisclosures;
 use crate::microdata::Table;
@@ -51,6 +52,8 @@ pub struct Publisher {
     pub budget: MemoryBudget,
     /// What columns may hold.
     pub limits: IngestLimits,
+    /// What was read of the people of the ledger.
+    pub readings: KeptReadings,
     /// The folder of files without names for what memory cannot hold.
     pub spool: PathBuf,
 }
@@ -152,6 +155,7 @@ impl Publisher {
             store: Arc::clone(store),
             vault: Arc::clone(&self.vault),
             limits: self.limits.clone(),
+            readings: self.readings.clone(),
             spool: self.spool.clone(),
         }
     }
@@ -252,7 +256,14 @@ impl ReleaseMaker<'_> {
             self.extra = self.context.load_extra(self.env, &columns, control)?;
             self.extra_columns = columns;
         }
-        let made = self.publisher.make(self.work, &self.table, self.extra.as_ref(), &basis, control)?;
+        let made = self.publisher.make(self.work, &self.table, self.extra.as_ref(), &basis, control);
+        let made = made.map_err(|error| match error {
+            RunError::Refused(problem) => {
+                let (job, limits) = (&self.work.assignment.job, &self.publisher.limits);
+                RunError::Refused(self.context.with_remedies(problem, job, &self.table, limits))
+            }
+            other => other,
+        })?;
         Ok(MadeRelease { basis, made })
     }
 }

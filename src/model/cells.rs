@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::part_source::PartSource;
 use crate::control::{Cancelled, Control};
 use crate::microdata::{Arena, Attr, AttrSet, AttributeType, Codes, Column, Domain, Interner};
-use crate::publication::{Publication, PublishedBytes, RowMeaning};
+use crate::publication::{Part, Publication, PublishedBytes, RowMeaning};
 
 /// Why parts could not be read.
 #[derive(Debug, thiserror::Error)]
@@ -46,14 +46,44 @@ pub(super) struct PartCells {
     unranked: Vec<(Attr, Vec<u32>)>,
     /// Attributes that were read.
     pub(super) columns: Vec<(Attr, Column)>,
-    /// Number of counterfeits in each bucket.
-    pub(super) counterfeits: u32,
+    /// Counterfeits of the buckets.
+    pub(super) counterfeits: PartCounterfeits,
+}
+
+/// Counterfeits of the buckets of a part.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) enum PartCounterfeits {
+    /// Each bucket has this number.
+    Each(u32),
+    /// Each bucket has its number, by label.
+    Varying(Vec<u32>),
+}
+
+impl Default for PartCounterfeits {
+    fn default() -> Self {
+        Self::Each(0)
+    }
+}
+
+impl PartCounterfeits {
+    /// The number in a bucket.
+    pub(super) fn of(&self, bucket: usize) -> u32 {
+        match self {
+            Self::Each(number) => *number,
+            Self::Varying(numbers) => numbers.get(bucket).copied().unwrap_or(0),
+        }
+    }
+
+    /// Whether there may be any.
+    pub(super) const fn are_possible(&self) -> bool {
+        !matches!(self, Self::Each(0))
+    }
 }
 
 impl PartCells {
     #[cfg(test)]
     pub(super) fn new(labels: Vec<u32>, columns: Vec<(Attr, Column)>) -> Self {
-        Self { labels, unranked: Vec::new(), columns, counterfeits: 0 }
+        Self { labels, unranked: Vec::new(), columns, counterfeits: PartCounterfeits::default() }
     }
 
     /// Number of rows of the part that are data subjects, given the rows of the table.
@@ -63,6 +93,23 @@ impl PartCells {
 
     pub(super) fn column(&self, attr: Attr) -> Option<&Codes> {
         self.columns.iter().find(|(of, _)| *of == attr).map(|(_, column)| &column.codes)
+    }
+}
+
+impl TableCells {
+    /// Counts the counterfeits of buckets that have different numbers: what a bucket shows in excess of its tuples.
+    fn count_varying(&mut self, parts: &[Part]) {
+        let of_tuples = parts.iter().position(|part| part.rows == RowMeaning::Tuples && part.bucketed);
+        let rows =
+            of_tuples.and_then(|at| self.parts.get(at)).map(|part| bucket_sizes(&part.labels)).unwrap_or_default();
+        for (cells, part) in self.parts.iter_mut().zip(parts) {
+            if part.rows == RowMeaning::TuplesAndVaryingCounterfeits {
+                let shown = bucket_sizes(&cells.labels);
+                let excess =
+                    |(bucket, &shown): (usize, &u32)| shown.saturating_sub(rows.get(bucket).copied().unwrap_or(0));
+                cells.counterfeits = PartCounterfeits::Varying(shown.iter().enumerate().map(excess).collect());
+            }
+        }
     }
 }
 
@@ -90,9 +137,10 @@ impl PublishedRows {
                 cells.rows = table.parts.first().map_or(0, |part| part.len as usize);
                 let several = table.parts.len() > 1;
                 let real = |part: &PartCells| -> Vec<u32> {
-                    let sizes = bucket_sizes(&part.labels).into_iter();
-                    sizes.map(|size| size.saturating_sub(part.counterfeits)).collect()
+                    let sizes = bucket_sizes(&part.labels).into_iter().enumerate();
+                    sizes.map(|(bucket, size)| size.saturating_sub(part.counterfeits.of(bucket))).collect()
                 };
+                cells.count_varying(&table.parts);
                 // the number of listed values says nothing of the rows of a bucket
                 let listed = |at: usize| table.parts[at].rows == RowMeaning::Values;
                 let of_rows = cells.parts.iter().enumerate().filter(|(at, _)| several && !listed(*at));
@@ -190,8 +238,11 @@ fn read_part(
     })?;
     let unranked = wanted.into_iter().zip(columns).collect();
     let counterfeits = match part.rows {
-        RowMeaning::TuplesAndCounterfeits { per_bucket } => per_bucket,
-        RowMeaning::Tuples | RowMeaning::Values => 0,
+        RowMeaning::TuplesAndCounterfeits { per_bucket } => PartCounterfeits::Each(per_bucket),
+        // counted when all parts of the table are read
+        RowMeaning::Tuples | RowMeaning::TuplesAndVaryingCounterfeits | RowMeaning::Values => {
+            PartCounterfeits::default()
+        }
     };
     Ok(PartCells { labels, unranked, columns: Vec::new(), counterfeits })
 }

@@ -37,10 +37,10 @@ pub fn corrupted(
         }
         *counts[bucket as usize].entry(code).or_default() += 1;
     }
-    let of_bucket = |(counts, &size): (&BTreeMap<u32, u64>, &u32)| {
-        posterior(counts.values().copied(), u64::from(size), u64::from(part.counterfeits), known)
+    let of_bucket = |(bucket, (counts, &size)): (usize, (&BTreeMap<u32, u64>, &u32))| {
+        posterior(counts.values().copied(), u64::from(size), u64::from(part.counterfeits.of(bucket)), known)
     };
-    Ok(Some(counts.iter().zip(&table.buckets).map(of_bucket).collect()))
+    Ok(Some(counts.iter().zip(&table.buckets).enumerate().map(of_bucket).collect()))
 }
 
 /// Posterior in a bucket of `size` rows, some of which are counterfeits with values that the bucket does not hold otherwise.

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 
 use ahash::RandomState;
 
-use super::cells::{PartCells, PublishedRows, TableCells};
+use super::cells::{PartCells, PartCounterfeits, PublishedRows, TableCells};
 use super::shape::{Factor, FactorSubtree, ModelShape, QueryPath};
 use crate::control::{Cancelled, Control};
 use crate::microdata::{Attr, AttrSet};
@@ -114,7 +114,7 @@ impl<'a> Estimator<'a> {
     /// [`Cancelled`]
     pub fn estimate(&self, route: &QueryPath, query: &Predicates, control: &Control) -> Result<Estimate, Cancelled> {
         match route {
-            QueryPath::Shown { table, part } if self.cells.tables[*table].parts[*part].counterfeits > 0 => {
+            QueryPath::Shown { table, part } if self.cells.tables[*table].parts[*part].counterfeits.are_possible() => {
                 // counterfeits are indistinguishable from rows, as matchings are
                 let table = &self.cells.tables[*table];
                 matching(
@@ -223,12 +223,12 @@ fn matching<'c>(
     query: &Predicates,
     control: &Control,
 ) -> Result<Estimate, Cancelled> {
-    let mut matching: Vec<(Vec<f64>, f64)> = Vec::new();
+    let mut matching: Vec<(Vec<f64>, &PartCounterfeits)> = Vec::new();
     for (part, attributes) in parts {
         let mut weights = PartWeights::new(part, part.rows(table.rows));
         weights.select(attributes, query, control)?;
         if let Some(weights) = weights.of_rows {
-            matching.push((sums(table, part, &weights), f64::from(part.counterfeits)));
+            matching.push((sums(table, part, &weights), &part.counterfeits));
         }
     }
     let (mut count, mut variance) = (0.0, 0.0);
@@ -237,7 +237,7 @@ fn matching<'c>(
         // probability that every part matches, for one row and for two distinct rows
         let (mut one, mut two) = (1.0, 1.0);
         for (part, counterfeits) in &matching {
-            let shown = size + counterfeits;
+            let shown = size + f64::from(counterfeits.of(bucket));
             one *= part[bucket] / shown;
             two *= if shown > 1.0 { part[bucket] * (part[bucket] - 1.0) / (shown * (shown - 1.0)) } else { 0.0 };
         }

@@ -5,6 +5,7 @@
 
 mod boxes;
 mod cells;
+mod columns;
 mod corruption;
 mod decomposed;
 mod differential;
@@ -27,6 +28,7 @@ mod tests;
 
 pub use boxes::{BoxMeaning, Boxes};
 pub use cells::{ModelError, PublishedRows};
+pub use columns::ColumnCells;
 pub use corruption::corrupted;
 pub use decomposed::DecompositionModel;
 pub use differential::NoisyRatio;

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use ahash::RandomState;
 
-use super::cells::{PartCells, PublishedRows, TableCells};
+use super::cells::{PartCells, PartCounterfeits, PublishedRows, TableCells};
 use super::shape::Factor;
 use crate::control::{Cancelled, Control};
 use crate::microdata::{AttrSet, Table, branches};
@@ -54,10 +54,9 @@ pub fn cross_entropy(
             .iter()
             .map(|&TupleRun { bucket, rows, .. }| {
                 let size = table.buckets.get(bucket as usize).map_or(1.0, |&size| f64::from(size));
-                let others = others
-                    .iter()
-                    .zip(&tuple[1..])
-                    .map(|(part, &of_part)| part.count_in(of_part, bucket) / (size + f64::from(part.counterfeits)));
+                let others = others.iter().zip(&tuple[1..]).map(|(part, &of_part)| {
+                    part.count_in(of_part, bucket) / (size + f64::from(part.counterfeits.of(bucket as usize)))
+                });
                 f64::from(rows) * others.product::<f64>()
             })
             .sum();
@@ -137,8 +136,8 @@ struct DistinctTuples {
     of_original: Vec<u32>,
     /// Tuples of buckets, by tuple, then by bucket.
     runs: Vec<TupleRun>,
-    /// Number of counterfeits of each bucket.
-    counterfeits: u32,
+    /// Counterfeits of the buckets.
+    counterfeits: PartCounterfeits,
 }
 
 /// The tuples of a part over some of its attributes.
@@ -182,7 +181,7 @@ impl DistinctTuples {
             .chunk_by(|a, b| a == b)
             .map(|run| TupleRun { tuple: run[0].0, bucket: run[0].1, rows: run.len() as u32 })
             .collect();
-        Ok(Self { of_original, runs, counterfeits: part.counterfeits })
+        Ok(Self { of_original, runs, counterfeits: part.counterfeits.clone() })
     }
 
     /// Runs of a tuple.

@@ -143,6 +143,15 @@ impl OpenBlock {
     }
 }
 
+/// The blocks of a table that can say so: of pairs of columns whose blocks together do.
+pub(super) fn telling(own: &[Block]) -> impl Iterator<Item = KeyedHash> {
+    let mut of_pairs = BTreeMap::<u16, u64>::new();
+    for block in own {
+        *of_pairs.entry(block.pair).or_default() += u64::from(block.surprise);
+    }
+    own.iter().filter(move |block| of_pairs[&block.pair] >= ENOUGH_SURPRISE).map(|block| block.mark)
+}
+
 /// Whether the blocks that two tables have in common say that one was made of the other: by the pair of columns that
 /// says most.
 pub(super) fn are_alike(own: &[Block], is_common: impl Fn(KeyedHash) -> bool) -> bool {

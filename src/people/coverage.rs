@@ -119,6 +119,24 @@ impl Coverage {
     }
 }
 
+/// The populations and key systems of coverages that stand alike.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct CoverageGroup {
+    /// The populations.
+    pub populations: BTreeSet<String>,
+    /// The key systems.
+    pub systems: BTreeSet<String>,
+}
+
+impl CoverageGroup {
+    /// Reads a [`Coverage::group`].
+    #[must_use]
+    pub fn read(group: &str) -> Option<Self> {
+        let (populations, systems) = serde_json::from_str(group).ok()?;
+        Some(Self { populations, systems })
+    }
+}
+
 /// A live coverage as it stands to the rows that are judged.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct LiveCoverage {

@@ -77,6 +77,16 @@ impl Evidence {
         })
     }
 
+    /// The marks that another table must have some of to be alike, sorted. It may have others too.
+    #[must_use]
+    pub fn telling_marks(&self) -> Vec<KeyedHash> {
+        let mut marks: Vec<KeyedHash> =
+            blocks::telling(&self.blocks).chain(signatures::telling(&self.signatures)).collect();
+        marks.sort_unstable();
+        marks.dedup();
+        marks
+    }
+
     /// Whether the cells of two tables say that they are of the same people, whatever their keys say.
     ///
     /// `is_common` says whether the other table has a block, `theirs` are its signatures.

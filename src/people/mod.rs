@@ -31,7 +31,7 @@ pub use attributes::{UnknownAttributesError, attribute_names, columns_of_names};
 pub use blocks::Block;
 pub use collect::{EvidenceCollector, EvidenceError, KeyLayout};
 pub use contributions::{BoundedTable, ContributionBound, ContributionCounts, ContributionError, ContributionSpool};
-pub use coverage::{Coverage, CoverageId, LiveCoverage};
+pub use coverage::{Coverage, CoverageGroup, CoverageId, LiveCoverage};
 pub use evidence::{Evidence, Resemblance, SystemEvidence};
 pub use fold::Fold;
 pub(crate) use hash::labelled;

@@ -100,6 +100,16 @@ pub(super) fn signatures(
     Ok(kinds.into_iter().map(SampleCollector::finish).collect())
 }
 
+/// The signatures of a table that can be twins of another one's: those of one row, of kinds that have enough of them.
+pub(super) fn telling(own: &[SignatureSample]) -> impl Iterator<Item = KeyedHash> {
+    let once = |sample: &SignatureSample| {
+        sample.lowest.iter().filter(|signature| signature.rows == 1).map(|signature| signature.hash).collect()
+    };
+    let kinds =
+        own.iter().map(once).filter(|once: &Vec<KeyedHash>| exceeds_chance(once.len() as u64, once.len() as u64));
+    kinds.flatten()
+}
+
 /// Whether the twins of two tables, of any two kinds, stand once in each table more often than by chance.
 pub(super) fn are_alike(one: &[SignatureSample], other: &[SignatureSample]) -> bool {
     one.iter().any(|own| other.iter().any(|theirs| have_common_twins(own, theirs)))

@@ -104,6 +104,9 @@ pub trait DisclosureStore: Send + Sync {
     /// What was declared of a tenant's series; nothing when there is no such series.
     async fn series_statements(&self, tenant: &str, series: &str) -> Result<SeriesStatements, StoreError>;
 
+    /// The datasets of a tenant's series, oldest first.
+    async fn series_datasets(&self, tenant: &str, series: &str) -> Result<Vec<Uuid>, StoreError>;
+
     /// All that was disclosed in a tenant's series; nothing in it when there is no such series.
     async fn series(&self, tenant: &str, series: &str) -> Result<SeriesRecord, StoreError>;
 

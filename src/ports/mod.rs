@@ -41,8 +41,8 @@ pub use notifier::Notifier;
 pub use page::{Cursor, CursorError, Page};
 pub use people::{
     AlikeKind, AlikeMark, AnnouncedCoverage, AnnouncementEnd, CoverageRecord, CoverageSelection, CoverageState,
-    HASHES_PER_CALL, NamedPopulation, NewCoverage, PeopleEntry, PeopleEntryOutcome, PeopleStore, SeparationRecord,
-    SeriesStatement,
+    CoveragesAt, HASHES_PER_CALL, LedgerMoment, NamedPopulation, NewCoverage, PeopleEntry, PeopleEntryOutcome,
+    PeopleStore, SeparationRecord, SeriesStatement,
 };
 pub use portable::carried_bytes::CarriedBytes;
 pub use portable::file::{LedgerFileError, LedgerHeader, LedgerWriter, read};

@@ -14,8 +14,8 @@ use super::api_keys::AuditEntry;
 use super::disclosures::StatementRecord;
 use super::error::StoreError;
 use crate::people::{
-    Coverage, CoverageId, Evidence, KeyedHash, Population, PopulationError, PopulationRegistry, SeparationStatement,
-    SignatureSample,
+    Coverage, CoverageId, Evidence, KeyedHash, Place, Population, PopulationError, PopulationRegistry,
+    SeparationStatement, SignatureSample,
 };
 
 /// Most hashes of one call.
@@ -126,6 +126,25 @@ pub struct CoverageSelection {
     pub table: Option<KeyedHash>,
     /// The datasets of which something is declared: coverages of their rows.
     pub datasets: BTreeSet<Uuid>,
+}
+
+/// A moment in the history of a tenant's coverages. Persons and marks that were read at one still hold at a later one of
+/// equal changes, but for those of coverages that were announced with later tickets.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct LedgerMoment {
+    /// The last ticket that was drawn.
+    pub ticket: i64,
+    /// How often persons or marks that stood went over to another coverage, came from another store, or ceased to stand.
+    pub changes: i64,
+}
+
+/// Coverages as they stood at a moment.
+#[derive(Clone, PartialEq, Debug)]
+pub struct CoveragesAt {
+    /// The moment.
+    pub moment: LedgerMoment,
+    /// The coverages, by ticket and number.
+    pub records: Vec<CoverageRecord>,
 }
 
 /// How an announcement ends.
@@ -307,14 +326,20 @@ pub trait PeopleStore: Send + Sync {
     /// The live coverages, and the pending ones with a lower ticket, by ticket and number.
     async fn standing_coverages(&self, tenant: &str, ticket: i64) -> Result<Vec<CoverageRecord>, StoreError>;
 
+    /// The populations of which something is published, and of each published table without one a dataset.
+    async fn published_places(&self, tenant: &str) -> Result<BTreeSet<Place>, StoreError>;
+
+    /// The present moment of a tenant's coverages.
+    async fn ledger_moment(&self, tenant: &str) -> Result<LedgerMoment, StoreError>;
+
     /// The pending coverages with a lower ticket, and of the live ones those that are selected, those without a group, and the
-    /// first of each [`Coverage::group`], by ticket and number.
+    /// first of each [`Coverage::group`].
     async fn select_coverages(
         &self,
         tenant: &str,
         ticket: i64,
         selection: &CoverageSelection,
-    ) -> Result<Vec<CoverageRecord>, StoreError>;
+    ) -> Result<CoveragesAt, StoreError>;
 
     /// How many of these persons stand in which pending or live coverage, at most [`HASHES_PER_CALL`] persons.
     async fn common_persons(

@@ -8,10 +8,13 @@ use super::{Kind, Problem};
 const COUNT_MEMBERS: [&str; 5] = ["largest_l", "largest_k", "smallest_h", "proof", "too_frequent"];
 /// Members of `strata` that reveal a count.
 const STRATA_COUNTS: [&str; 2] = ["ineligible", "of"];
-/// Repair that states a count of the data.
-const REPAIR_WITH_COUNT: &str = "lower_l";
+/// Repairs that state a count of the data.
+const REPAIRS_WITH_COUNTS: [&str; 1] = ["lower_l"];
 /// Faults whose detail reveals a count.
 const KINDS_WITH_COUNTS: [Kind; 3] = [Kind::RuleIneligible, Kind::InfeasibleRoot, Kind::CanBeConcluded];
+/// Faults whose remedies were found by counts: a detail has none.
+const KINDS_WITH_COUNTED_REMEDIES: [Kind; 5] =
+    [Kind::NoNoise, Kind::DomainTooSmall, Kind::InfeasibleSizes, Kind::ThresholdMissing, Kind::ThresholdUnused];
 
 /// Replaces a detail that reveals a count.
 const fn detail_without_counts(kind: Kind) -> &'static str {
@@ -30,25 +33,33 @@ const fn detail_without_counts(kind: Kind) -> &'static str {
 pub fn hide_counts(document: &mut Value) {
     let faults = document.get_mut("errors").and_then(Value::as_array_mut);
     for fault in faults.into_iter().flatten().filter_map(Value::as_object_mut) {
-        remove_counts(fault);
-        let kind = KINDS_WITH_COUNTS.iter().find(|kind| fault.get("type") == Some(&kind.uri().into()));
-        if let Some(kind) = kind {
-            fault.insert("detail".to_owned(), detail_without_counts(*kind).into());
-            // what the data can hold is a count
+        let is_counted = remove_counts(fault);
+        let kind = Kind::ALL.iter().copied().find(|kind| fault.get("type") == Some(&kind.uri().into()));
+        if let Some(kind) = kind.filter(|kind| KINDS_WITH_COUNTS.contains(kind)) {
+            fault.insert("detail".to_owned(), detail_without_counts(kind).into());
+        }
+        if is_counted || kind.is_none_or(has_counted_remedies) {
             fault.remove("remedies");
         }
     }
 }
 
-/// Removes the members that reveal a count, and the repairs that do.
-fn remove_counts(members: &mut Map<String, Value>) {
+/// Whether the remedies of a kind say what the data can hold.
+fn has_counted_remedies(kind: Kind) -> bool {
+    KINDS_WITH_COUNTS.contains(&kind) || KINDS_WITH_COUNTED_REMEDIES.contains(&kind)
+}
+
+/// Removes the members that reveal a count, and the repairs that do; whether there is such a repair, which stands among the
+/// remedies too.
+fn remove_counts(members: &mut Map<String, Value>) -> bool {
     COUNT_MEMBERS.iter().for_each(|count| drop(members.remove(*count)));
     if let Some(strata) = members.get_mut("strata").and_then(Value::as_object_mut) {
         STRATA_COUNTS.iter().for_each(|count| drop(strata.remove(*count)));
     }
-    if let Some(repairs) = members.get_mut("repairs").and_then(Value::as_array_mut) {
-        repairs.retain(|repair| repair.get(REPAIR_WITH_COUNT).is_none());
-    }
+    let Some(repairs) = members.get_mut("repairs").and_then(Value::as_array_mut) else { return false };
+    let before = repairs.len();
+    repairs.retain(|repair| REPAIRS_WITH_COUNTS.iter().all(|count| repair.get(*count).is_none()));
+    repairs.len() < before
 }
 
 impl Problem {
@@ -56,9 +67,11 @@ impl Problem {
     #[must_use]
     pub fn without_counts(mut self) -> Self {
         for fault in &mut self.errors {
-            remove_counts(&mut fault.members);
+            let is_counted = remove_counts(&mut fault.members);
             if KINDS_WITH_COUNTS.contains(&fault.kind) {
                 detail_without_counts(fault.kind).clone_into(&mut fault.detail);
+            }
+            if is_counted || has_counted_remedies(fault.kind) {
                 fault.remedies.clear();
             }
         }

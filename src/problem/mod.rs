@@ -451,6 +451,16 @@ mod tests {
         assert_eq!(written, problem.without_counts().to_json("urn:uuid:x"));
         let hidden = ["largest_l", "largest_k", "at most 2"];
         assert!(hidden.iter().all(|count| !written.to_string().contains(count)), "{written:#}");
+        // a repair with a count stands among the remedies too
+        let repairs = serde_json::json!([{"drop": ["a"]}, {"lower_l": 3}]);
+        let mut impossible =
+            Fault::new("/method/rules/0", Kind::RuleImpossible, "a dependency").with("repairs", repairs);
+        impossible.remedies.push(FaultRemedy { title: "ask for l = 3".to_owned(), patch: serde_json::json!([]) });
+        let problem = Problem::of_faults(vec![impossible]);
+        let mut stored = problem.to_json("urn:uuid:y");
+        hide_counts(&mut stored);
+        assert_eq!(stored, problem.without_counts().to_json("urn:uuid:y"));
+        assert!(!stored.to_string().contains('3') && stored.to_string().contains("drop"), "{stored:#}");
         assert_eq!(written["errors"][0]["requested"], "7");
         assert!(written["errors"][1]["detail"].as_str().unwrap().contains("datasets:inspect"));
         assert_eq!(written["errors"][2]["allowed"], "more");

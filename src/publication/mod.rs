@@ -7,6 +7,7 @@ mod contents;
 mod contributions;
 mod guarantee;
 mod ratio;
+mod republish;
 mod rule;
 mod sequence;
 mod table;
@@ -20,6 +21,7 @@ pub use contents::{BucketColumn, PartContents, Publication, PublicationCells, Pu
 pub use contributions::ContributionChoice;
 pub use guarantee::{Divergence, Guarantee, PriorDistribution, Reference, RhoMode, ValueDistance};
 pub use ratio::{Ratio, RatioError};
+pub use republish::{BucketFill, RepublishDetails, RepublishFigures};
 pub use rule::{
     DeclaredInputs, DeclaredTaxonomy, DeclaredThresholds, EnforcedBy, EnforcedRule, ExcludedValues, RuleDerivation,
     SubmittedRule,
@@ -38,9 +40,9 @@ pub use thresholds_name::ThresholdsDigest;
 pub use unit::{Unit, UnitGuarantees};
 pub(crate) use vocabulary::vocabulary;
 pub use vocabulary::{
-    AdversaryModel, Algorithm, AssumedAssociations, AttackInput, BreachKind, CheckName, CompositionMode,
-    CompositionVerdict, DependencyUse, DisclosureStatus, IdentityScope, JoinSelection, Linkage, MethodKind, ModelKind,
-    NoticeKind, PersonsKnown, PlanRuleStatus, ProtectionKind, PublishedPeople, ReleaseStatus, RowKind, RuleOrigin,
-    SearchedDependencies, SlicedDiversity, StatementKind, TableKind, VocabularyError,
+    AdversaryModel, Algorithm, AssumedAssociations, AttackInput, BreachKind, BucketMerging, ChangedValues, CheckName,
+    CompositionMode, CompositionVerdict, DependencyUse, DisclosureStatus, IdentityScope, JoinSelection, Linkage,
+    MethodKind, ModelKind, NoticeKind, PersonsKnown, PlanRuleStatus, ProtectionKind, PublishedPeople, ReleaseStatus,
+    RowKind, RuleOrigin, SearchedDependencies, SlicedDiversity, StatementKind, TableKind, VocabularyError,
 };
 pub use witness::{TableWitness, Witness};

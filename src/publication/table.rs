@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use super::guarantee::Guarantee;
+use super::republish::RepublishDetails;
 use super::sequence::SequentialDetails;
 use super::thresholds::Thresholds;
 use super::vocabulary::{BreachKind, ProtectionKind, RowKind, SlicedDiversity, TableKind};
@@ -224,6 +225,8 @@ pub enum RowMeaning {
         /// Counterfeits in each bucket.
         per_bucket: u32,
     },
+    /// A tuple of the original, or a counterfeit; buckets hold different numbers of these.
+    TuplesAndVaryingCounterfeits,
     /// A distinct value of the bucket; may be noise.
     Values,
 }
@@ -234,17 +237,17 @@ impl RowMeaning {
     pub const fn kind(self) -> RowKind {
         match self {
             Self::Tuples => RowKind::Tuples,
-            Self::TuplesAndCounterfeits { .. } => RowKind::TuplesAndCounterfeits,
+            Self::TuplesAndCounterfeits { .. } | Self::TuplesAndVaryingCounterfeits => RowKind::TuplesAndCounterfeits,
             Self::Values => RowKind::Values,
         }
     }
 
-    /// Counterfeits in each bucket, where there are any.
+    /// Counterfeits in each bucket, where all buckets have the same number.
     #[must_use]
     pub const fn counterfeits_per_bucket(self) -> Option<u32> {
         match self {
             Self::TuplesAndCounterfeits { per_bucket } => Some(per_bucket),
-            Self::Tuples | Self::Values => None,
+            Self::Tuples | Self::TuplesAndVaryingCounterfeits | Self::Values => None,
         }
     }
 
@@ -255,7 +258,8 @@ impl RowMeaning {
             (RowKind::Tuples, None) => Some(Self::Tuples),
             (RowKind::Values, None) => Some(Self::Values),
             (RowKind::TuplesAndCounterfeits, Some(per_bucket)) => Some(Self::TuplesAndCounterfeits { per_bucket }),
-            (RowKind::Tuples | RowKind::Values, Some(_)) | (RowKind::TuplesAndCounterfeits, None) => None,
+            (RowKind::TuplesAndCounterfeits, None) => Some(Self::TuplesAndVaryingCounterfeits),
+            (RowKind::Tuples | RowKind::Values, Some(_)) => None,
         }
     }
 }
@@ -353,6 +357,8 @@ pub enum MethodDetails {
     Decompose(DecompositionDetails),
     /// The requirements of a sequential release and their results on joins.
     Sequential(Box<SequentialDetails>),
+    /// The terms and figures of a night of a republished table.
+    Republish(Box<RepublishDetails>),
 }
 
 /// Details of a decomposed table. All but the choices of the caller and the noise follow from the parts.

@@ -275,6 +275,32 @@ vocabulary! {
 }
 
 vocabulary! {
+    /// What becomes of a person whose sensitive value is no longer the published one.
+    #[derive(Default)]
+    ChangedValues: "treatment of changed values" {
+        /// The row is not published until the value is the published one again.
+        #[default]
+        Withhold = "withhold",
+        /// The row moves to a new bucket whose signature shares no value with the old one, where such a bucket can be made.
+        Move = "move",
+        /// The night is refused.
+        Refuse = "refuse",
+    }
+}
+
+vocabulary! {
+    /// Which persistent buckets are joined.
+    #[derive(Default)]
+    BucketMerging: "merging of buckets" {
+        /// Buckets of one signature in which a single member is left.
+        #[default]
+        Single = "single",
+        /// None.
+        Never = "never",
+    }
+}
+
+vocabulary! {
     /// Scope in which a sliced table keeps its guarantee.
     #[derive(Default)]
     SlicedDiversity: "diversity of a sliced table" {
@@ -367,6 +393,8 @@ vocabulary! {
         Figures = "figures",
         /// No data subject has more rows than the unit of protection allows.
         Unit = "unit",
+        /// A night of a republished table keeps what earlier nights promised. Needs the states of the population.
+        Republication = "republication",
     }
 }
 

@@ -3,7 +3,9 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use super::manifest::SpecificationNotice;
 use super::ratio::ManifestRatio;
+use crate::publication::NoticeKind;
 
 /// What no rule prevents. Each figure follows from the parts; no value is named.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize, ToSchema)]
@@ -109,6 +111,20 @@ impl ManifestExposures {
             sentences.push(format!("no rule protects {}", listed(&self.unprotected)));
         }
         sentences
+    }
+
+    /// The notice that not every choice of columns was tried.
+    #[must_use]
+    pub fn incomplete(&self) -> Option<SpecificationNotice> {
+        let ManifestRatio { count, of } = self.choices;
+        (count < of).then(|| SpecificationNotice {
+            r#type: NoticeKind::ExposureNotComplete,
+            pointer: None,
+            detail: format!(
+                "the tables have too many rows and columns: {count} of {of} choices of at most two columns were tried, and others may \
+                 reveal more"
+            ),
+        })
     }
 
     /// The name of a part in a sentence: its table, if the sentences name no other part of it.

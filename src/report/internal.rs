@@ -34,6 +34,9 @@ pub struct InternalReport {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub practitioner: Option<PractitionerExposures>,
+    /// The published attributes as they are in the original. Absent in older reports.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub columns: Vec<OriginalColumn>,
     /// Notices of the plan.
     pub warnings: Vec<SpecificationNotice>,
 }
@@ -45,6 +48,15 @@ pub struct LeftOutContributions {
     pub left_out_rows: u64,
     /// Persons of whom rows were left out.
     pub cut_persons: u64,
+}
+
+/// A published attribute in the original.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
+pub struct OriginalColumn {
+    /// The attribute, by its published name.
+    pub attribute: String,
+    /// The number of different values; the missing one counts.
+    pub distinct: u64,
 }
 
 /// The amount of generalization of a release.

@@ -15,7 +15,7 @@ use super::exposures::ManifestExposures;
 use super::identity::ManifestIdentity;
 use super::method_details::MethodDetailsForm;
 use super::ratio::ManifestRatio;
-use super::results::{BucketSizes, Utility, VerificationSummary};
+use super::results::{Utility, VerificationSummary};
 use crate::microdata::{AttrSet, AttributeType, CellShape, Taxonomy};
 use crate::publication::{
     AdversaryModel, Algorithm, AssumedAssociations, CompositionMode, DeclaredInputs, DeclaredTaxonomy,
@@ -313,7 +313,7 @@ pub struct ManifestPart {
     pub bucketed: bool,
     /// The kind of its rows.
     pub row_meaning: RowKind,
-    /// The number of counterfeits in each bucket.
+    /// The number of counterfeits in each bucket; absent where buckets have different numbers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub counterfeits_per_bucket: Option<u32>,
@@ -382,8 +382,8 @@ pub struct ManifestInput<'a> {
     pub written: &'a [Vec<WrittenPart>],
     /// The result of the verifier.
     pub verification: VerificationSummary,
-    /// The sizes of the buckets of each table.
-    pub bucket_sizes: Vec<BucketSizes>,
+    /// The sizes of buckets, and what the cells of generalized and sliced tables say.
+    pub utility: Utility,
     /// What the buckets that enforce a rule achieve, in the order of the rules.
     pub achieved: Vec<Option<ManifestAchieved>>,
     /// The buckets without a bound behind each rule that strata were closed for, in the order of the rules.
@@ -423,7 +423,7 @@ pub fn manifest(input: ManifestInput<'_>) -> Manifest {
         tables: tables.map(|(table, parts)| writer.table(table, parts)).collect(),
         verification: input.verification,
         method_details: MethodDetailsForm::from_details(&publication.method_details, names),
-        utility: Utility { bucket_sizes: input.bucket_sizes, model_entropy_nats: None, entropy_method: None },
+        utility: input.utility,
         exposures: Some(input.exposures),
         dependencies: input.dependencies,
         excludable: excludable_of(declared.excluded, names),
@@ -488,7 +488,7 @@ impl<'a> ManifestWriter<'a> {
                 of_method = Some(DigestedThresholds::from(thresholds.clone()))
             }
             MethodDetails::Sequential(_) => sequential = true,
-            MethodDetails::None | MethodDetails::Slicing { .. } => {}
+            MethodDetails::None | MethodDetails::Slicing { .. } | MethodDetails::Republish(_) => {}
         }
         let of_rules = declared.thresholds.iter().map(|declared| &declared.thresholds);
         let promised = declared.unit.promised(of_rules.chain(&of_method));

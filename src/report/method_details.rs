@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::ratio::ManifestRatio;
+use super::republish::RepublishForm;
 use super::sequence::SequentialForm;
 use crate::microdata::{Attr, AttrSet};
 use crate::publication::{
@@ -26,6 +27,8 @@ pub enum MethodDetailsForm {
     Decompose(DecomposeForm),
     /// Details of `sequential`.
     Sequential(SequentialForm),
+    /// Details of a night of a republished table.
+    Republish(RepublishForm),
 }
 
 /// The bucket sizes of `bucketize` and their loss.
@@ -127,6 +130,7 @@ impl MethodDetailsForm {
             }
             MethodDetails::Decompose(details) => Some(Self::Decompose(DecomposeForm::from_details(details, names))),
             MethodDetails::Sequential(details) => Some(Self::Sequential(SequentialForm::from_details(details))),
+            MethodDetails::Republish(details) => Some(Self::Republish(RepublishForm::from_details(details))),
             MethodDetails::None => None,
         }
     }
@@ -139,6 +143,7 @@ impl MethodDetailsForm {
             Self::Slicing(_) => MethodKind::Slicing,
             Self::Decompose(_) => MethodKind::Decompose,
             Self::Sequential(_) => MethodKind::Sequential,
+            Self::Republish(_) => MethodKind::Anatomy,
         }
     }
 }
@@ -229,6 +234,9 @@ pub(super) fn read(
         }
         (MethodKind::Sequential, Some(MethodDetailsForm::Sequential(form))) => {
             form.read().map(|details| MethodDetails::Sequential(Box::new(details)))
+        }
+        (MethodKind::Anatomy, Some(MethodDetailsForm::Republish(form))) => {
+            Some(MethodDetails::Republish(Box::new(form.read())))
         }
         (MethodKind::Bucketize | MethodKind::Slicing | MethodKind::Decompose | MethodKind::Sequential, None) => {
             return Err(format!("a release by {method} has no method_details"));

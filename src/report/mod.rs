@@ -15,6 +15,7 @@ mod ratio;
 mod reading;
 mod readme;
 mod rendering;
+mod republish;
 mod results;
 mod rows;
 mod rule_figures;
@@ -29,7 +30,9 @@ pub use dependencies::{
 };
 pub use exposures::{ExposedRows, ExposedValues, ManifestExposures, PractitionerExposures, PractitionerValues};
 pub use identity::{ManifestIdentity, ManifestStatement, unrelated_in_words};
-pub use internal::{Classification, CountReport, Generalization, InternalReport, KlReport, LeftOutContributions};
+pub use internal::{
+    Classification, CountReport, Generalization, InternalReport, KlReport, LeftOutContributions, OriginalColumn,
+};
 pub use manifest::{
     Manifest, ManifestAchieved, ManifestClosed, ManifestEnforcedBy, ManifestGuard, ManifestInput, ManifestPart,
     ManifestRule, ManifestTable, MethodName, Provenance, SpecificationNotice, WrittenPart, manifest, thresholds_of,
@@ -42,7 +45,8 @@ pub use ratio::ManifestRatio;
 pub use reading::publication_of;
 pub use readme::readme;
 pub use rendering::{PartFormat, PartView, Rendering, scales};
-pub use results::{BucketSizes, CheckResult, Utility, VerificationSummary};
+pub use republish::{BucketFillForm, RepublishForm};
+pub use results::{BucketSizes, CheckResult, ColumnFigures, Utility, VerificationSummary};
 pub use rows::PartRows;
 pub use rule_figures::{RuleFigures, RuleMeasure};
 pub use series::{

@@ -7,7 +7,10 @@ use super::dependencies::{AssumedUnknownForm, ClosedStrataForm, ClosingReasonFor
 use super::exposures::ManifestExposures;
 use super::identity::ManifestIdentity;
 use super::manifest::{Manifest, ManifestClosed, ManifestEnforcedBy, ManifestRule, ManifestTable};
+use super::method_details::MethodDetailsForm;
 use super::ratio::ManifestRatio;
+use super::republish::RepublishForm;
+use super::results::ColumnFigures;
 use super::rule_figures::RuleFigures;
 use crate::publication::{
     CompositionMode, ContributionChoice, Divergence, Guarantee, NoticeKind, Reference, RowKind, SearchedDependencies,
@@ -35,6 +38,9 @@ pub struct PublicReport {
     pub not_promised: Vec<String>,
     /// The content of each table, and the place of attributes that stand beside a sensitive one.
     pub tables: Vec<String>,
+    /// What the cells of generalized and sliced tables say, column by column. Absent in older reports.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub cells: Vec<String>,
     /// Of a decomposition: who may infer values of a sensitive attribute, and in how many buckets.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub inferences: Vec<String>,
@@ -87,10 +93,12 @@ pub fn public_report(manifest: &Manifest) -> PublicReport {
             .filter_map(|rule| premise(&manifest.dependencies, rule))
             .chain(contributions(&manifest.unit))
             .chain(manifest.identity.iter().flat_map(ManifestIdentity::premises))
+            .chain(night(manifest).into_iter().flat_map(RepublishForm::premises))
             .collect(),
         not_promised: not_promised(&manifest.dependencies)
             .into_iter()
             .chain(manifest.identity.as_ref().and_then(ManifestIdentity::not_promised))
+            .chain(night(manifest).into_iter().flat_map(RepublishForm::not_promised))
             .collect(),
         tables: manifest
             .tables
@@ -99,6 +107,7 @@ pub fn public_report(manifest: &Manifest) -> PublicReport {
             .chain(details_of(manifest, NoticeKind::AttributeMoved))
             .chain(details_of(manifest, NoticeKind::SpreadsheetFormulas))
             .collect(),
+        cells: manifest.utility.columns.iter().map(cells).collect(),
         inferences: details_of(manifest, NoticeKind::CanBeConcluded),
         exposures: manifest.exposures.as_ref().map(ManifestExposures::in_words).unwrap_or_default(),
         verification: format!(
@@ -110,6 +119,20 @@ pub fn public_report(manifest: &Manifest) -> PublicReport {
                   different tables by position or by bucket label"
             .to_owned(),
         certainty: certainties(manifest),
+    }
+}
+
+/// What the cells of a column say.
+fn cells(of: &ColumnFigures) -> String {
+    let ColumnFigures { table, part, attribute, distinct, .. } = of;
+    format!("{attribute} of {table}.{part} has {distinct} different cells: {}", of.in_words())
+}
+
+/// The night, where the release is one of a republished table.
+const fn night(manifest: &Manifest) -> Option<&RepublishForm> {
+    match &manifest.method_details {
+        Some(MethodDetailsForm::Republish(form)) => Some(form),
+        _ => None,
     }
 }
 

@@ -10,6 +10,7 @@ mod check;
 mod document;
 mod grammar;
 mod methods;
+mod offered;
 mod remedies;
 mod requests;
 mod schemas;
@@ -38,7 +39,8 @@ pub use methods::types::{
     Algorithm, AnatomySpec, AssumedKnowledge, AssumedUnknown, AutoGoal, CellKind, ClassSplit, CorrelatedPolicy,
     DeclaredDependency, DecompositionScore, DependencySearch, GeneralizeSpec, UadColoring, UadSettings, VersatileSpec,
 };
-pub use remedies::with_remedies;
+pub use offered::{OFFERED_K, OFFERED_PERCENTS, OFFERED_T, OfferedGuarantee};
+pub use remedies::{in_whole_members, read_or_remedy, rewritten, with_remedies};
 pub use requests::analysis::{DifferentialInference, read_differential_inference};
 pub use requests::attacks::{Attack, AttackOptions, AttackRequest, read_attack_request};
 pub use requests::policy::{expand_policy, faults_on_any_table, policy_of, read_policy};

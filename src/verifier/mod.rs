@@ -19,6 +19,7 @@ mod external;
 mod people;
 mod read;
 mod release;
+mod republication;
 mod verify;
 
 #[cfg(test)]
@@ -48,9 +49,13 @@ pub use external::table::{CellText, ExternalPart, ExternalTable};
 pub use people::{
     AuditedMark, AuditedRows, AuditedSample, AuditedSystem, ClaimedPeople, KeyFold, KnownSystem, MarkKind,
     OtherCoverage, OtherCoverageError, PeopleClaimError, PeopleFacts, RecordedRows, RecordedStatement, RowsLayout,
-    SortedHashes, SystemFacts, audit_claim, audit_recorded, derive_facts,
+    SortedHashes, SystemFacts, audit_claim, audit_recorded, decisive_marks, derive_facts,
 };
 pub use release::sequential::groups::JoinError;
 pub use release::sequential::join::{JoinMeasures, ReleaseJoin};
 pub use release::sequential::observed::ObservedRelease;
+pub use republication::{
+    AuditedNight, ChainBucket, ChainFault, ChainNight, ChainReport, NightParts, ShownSignatures, audit_chain,
+    audit_night, shown_signatures,
+};
 pub use verify::verify;

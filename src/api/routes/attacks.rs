@@ -9,6 +9,7 @@ use super::stored_parts::{StoredParts, engine_problem, open_stored_parts};
 use crate::api::http::access::Authenticated;
 use crate::api::http::app::App;
 use crate::api::http::extract::{IdPath, JsonDocument};
+use crate::app::read_request;
 use crate::app::run_engine;
 use crate::engine::{AttackReport, AttackTarget};
 use crate::problem::Problem;
@@ -73,7 +74,7 @@ pub(in crate::api) async fn create(
     IdPath(id): IdPath,
     JsonDocument(document): JsonDocument,
 ) -> Result<Json<AttackReport>, Problem> {
-    let request = spec::read_attack_request(&document).map_err(Problem::of_faults)?;
+    let request = read_request(&document, spec::read_attack_request).await?;
     let _place = app.plans.try_acquire(&caller.tenant)?;
     if request.attack.uses_original() {
         return attacks_on_original::attack_on_original(&app, &caller, id, request).await.map(Json);

@@ -7,6 +7,7 @@ use utoipa::ToSchema;
 use crate::api::http::access::Authenticated;
 use crate::api::http::extract::JsonDocument;
 use crate::api::openapi::declared::DifferentialInferenceDocument;
+use crate::app::read_request;
 use crate::model::NoisyRatio;
 use crate::problem::Problem;
 use crate::spec::{DifferentialInference, read_differential_inference};
@@ -46,7 +47,7 @@ pub(in crate::api) async fn differential_inference(
     Authenticated(_caller): Authenticated,
     JsonDocument(document): JsonDocument,
 ) -> Result<Json<InferredRatio>, Problem> {
-    let request = read_differential_inference(&document).map_err(Problem::of_faults)?;
+    let request = read_request(&document, read_differential_inference).await?;
     let DifferentialInference { x, y, scale, within, .. } = &request;
     let noisy = NoisyRatio { x: x.to_f64(), y: y.to_f64(), scale: scale.to_f64() };
     let prob_within = noisy.within(within.to_f64());

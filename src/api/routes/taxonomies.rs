@@ -12,6 +12,7 @@ use crate::api::http::access::Authenticated;
 use crate::api::http::app::App;
 use crate::api::http::extract::{DocumentOrCsv, NamePath, QueryParameters};
 use crate::api::http::page::{self, ListPage, PageQuery, VersionQuery};
+use crate::app::read_request;
 use crate::microdata::Taxonomy;
 use crate::ports::{DocumentKind, DocumentVersion, NamedDocument};
 use crate::problem::Problem;
@@ -73,7 +74,7 @@ pub(in crate::api) async fn put(
 ) -> Result<(StatusCode, [(HeaderName, String); 1], Json<StoredTaxonomy>), Problem> {
     // reading tens of thousands of nodes takes milliseconds
     let tree = match &body {
-        DocumentOrCsv::Document(document) => spec::read_taxonomy(document).map_err(Problem::of_faults)?,
+        DocumentOrCsv::Document(document) => read_request(document, spec::read_taxonomy).await?,
         DocumentOrCsv::Csv(bytes) => spec::read_levels(bytes)?,
     };
     let (record, made) = app.service.put_document(&caller, DocumentKind::Taxonomy, name, tree.written()).await?;

@@ -21,6 +21,7 @@ use crate::api::http::body::{
 use crate::api::http::extract::JsonDocument;
 use crate::api::http::form::Form;
 use crate::api::openapi::declared::{VerificationForm, VerificationRequest};
+use crate::app::read_request;
 use crate::app::run_engine;
 use crate::engine::{ReadFile, Verification, VerificationMaterial};
 use crate::identity::{Caller, Scope};
@@ -64,7 +65,7 @@ pub(in crate::api) async fn create(
     };
     if media_type_essence(request.headers().get(header::CONTENT_TYPE)).as_deref() != Some("multipart/form-data") {
         let JsonDocument(document) = JsonDocument::from_request(request, &app).await?;
-        return match spec::read_verification(&document).map_err(Problem::of_faults)? {
+        return match read_request(&document, spec::read_verification).await? {
             VerificationSubject::Release(release) => of_release(&app, &caller, release, document).await,
             subject => Err(Problem::of_faults(subject.files().map(not_sent).collect())),
         };
@@ -249,7 +250,7 @@ async fn from_form(
     form: &mut VerificationFormReader,
 ) -> Result<Json<Verification>, Problem> {
     let document = form.document(app).await?;
-    let subject = spec::read_verification(&document).map_err(Problem::of_faults)?;
+    let subject = read_request(&document, spec::read_verification).await?;
     let mut files = form.files(app, &subject).await?;
     let (tables, original) = match &subject {
         VerificationSubject::Release(release) => return of_release(app, caller, *release, document).await,

@@ -74,7 +74,8 @@ fn verify(
     interrupt::cancel_on_signal(&control);
     let shown = ProgressBarGuard::begin(&control);
     let refused = |faults| CommandOutcome::Refused(Box::new(Problem::of_faults(faults)));
-    let subject = spec::read_verification(document).map_err(refused)?;
+    let subject = spec::read_or_remedy(document, spec::read_verification)
+        .map_err(|problem| CommandOutcome::Refused(Box::new(problem)))?;
     let VerificationSubject::Tables(tables, original) = &subject else {
         let detail = "only the service verifies its releases by id; verify the folder of a release here";
         return Err(CommandOutcome::Refused(Box::new(Problem::new(Kind::GuaranteeUnsupported, detail))));

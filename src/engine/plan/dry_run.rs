@@ -10,7 +10,7 @@ use crate::engine::prepare::cross_dependencies::{EarlierColumns, ExtendedTable};
 use crate::engine::prepare::known::JobDependencies;
 use crate::engine::prepare::known_forms::DescribedDependencies;
 use crate::engine::prepare::losses;
-use crate::engine::prepare::repairs::RepairTrials;
+use crate::engine::prepare::repairs::{PrepareAgain, RepairTrials};
 use crate::engine::prepare::unused_thresholds::Inspection;
 use crate::engine::prepare::wording::{composition_problem, notices_of};
 use crate::engine::prepare::{
@@ -27,15 +27,35 @@ use crate::spec::Specification;
 /// The faults that the counts of columns show: rules that the data cannot satisfy.
 #[must_use]
 pub fn check(specification: &Specification, counts: &dyn AttributeCounts) -> Vec<Fault> {
-    let dependencies = JobDependencies::declared(specification);
     let nothing = EarlierDisclosures::default();
-    let prepared = ledger_union(specification, &nothing).and_then(|union| {
-        let joined = &nothing.releases;
-        let input =
-            PrepareInput { counts, rows: None, union, joined, dependencies, extended: None, dropped: AttrSet::EMPTY };
+    checked(specification, JobDependencies::declared(specification), &of_counts(counts, &nothing))
+}
+
+/// The faults of [`check`], with remedies.
+#[must_use]
+pub fn check_and_repair(specification: &Specification, counts: &dyn AttributeCounts) -> Vec<Fault> {
+    let (nothing, dependencies) = (EarlierDisclosures::default(), JobDependencies::declared(specification));
+    let prepare = of_counts(counts, &nothing);
+    let faults = checked(specification, dependencies.clone(), &prepare);
+    let trials = RepairTrials { specification, dependencies: &dependencies, prepare: &prepare };
+    // nothing cancels it
+    trials.tried(faults.clone()).unwrap_or(faults)
+}
+
+/// Prepares specifications from the counts of single columns.
+fn of_counts<'a>(
+    counts: &'a dyn AttributeCounts,
+    earlier: &'a EarlierDisclosures,
+) -> impl Fn(&Specification, JobDependencies, AttrSet) -> Result<PreparedRelease, PlanError> + 'a {
+    move |specification, dependencies, dropped| {
+        let (union, joined) = (ledger_union(specification, earlier)?, &earlier.releases);
+        let input = PrepareInput { counts, rows: None, union, joined, dependencies, extended: None, dropped };
         prepare(specification, input, &Control::default())
-    });
-    match prepared {
+    }
+}
+
+fn checked(specification: &Specification, dependencies: JobDependencies, prepare: PrepareAgain<'_>) -> Vec<Fault> {
+    match prepare(specification, dependencies, AttrSet::EMPTY) {
         Err(PlanError::Refused(PlanRefusal(faults))) => faults,
         Err(PlanError::Cancelled(_)) => Vec::new(),
         Ok(prepared) => {

@@ -16,12 +16,7 @@ use super::unused_thresholds::{Inspection, unused_thresholds};
 /// not occur.
 #[must_use]
 pub fn annotate(specification: &Specification, table: Table, inspection: Inspection) -> (Table, Vec<Fault>) {
-    let faults = unused_thresholds(specification, &table, inspection);
-    let mut annotator = Annotator { specification, table: &table, annotations: BTreeMap::new(), faults };
-    specification.excludable.iter().for_each(|declared| annotator.exclude(declared));
-    specification.taxonomies.iter().for_each(|declared| annotator.bind(declared));
-    specification.thresholds.iter().for_each(|declared| annotator.limit(declared));
-    let Annotator { annotations, faults, .. } = annotator;
+    let Annotator { annotations, faults, .. } = Annotator::new(specification, &table, inspection);
     (annotations.into_iter().fold(table, |table, (attribute, annotations)| table.on(attribute, annotations)), faults)
 }
 
@@ -33,7 +28,23 @@ struct Annotator<'a> {
     faults: Vec<Fault>,
 }
 
+/// The faults of [`annotate`]; `None` where the specification is of other columns than the table.
+#[must_use]
+pub fn faults_of_values(specification: &Specification, table: &Table, inspection: Inspection) -> Option<Vec<Fault>> {
+    let is_of_table = specification.names == table.names();
+    is_of_table.then(|| Annotator::new(specification, table, inspection).faults)
+}
+
 impl<'a> Annotator<'a> {
+    fn new(specification: &'a Specification, table: &'a Table, inspection: Inspection) -> Self {
+        let faults = unused_thresholds(specification, table, inspection);
+        let mut annotator = Self { specification, table, annotations: BTreeMap::new(), faults };
+        specification.excludable.iter().for_each(|declared| annotator.exclude(declared));
+        specification.taxonomies.iter().for_each(|declared| annotator.bind(declared));
+        specification.thresholds.iter().for_each(|declared| annotator.limit(declared));
+        annotator
+    }
+
     fn name(&self, attribute: Attr) -> &'a str {
         &self.specification.names[attribute.index()]
     }

@@ -1,4 +1,7 @@
-//! Repairs of rules that dependencies make impossible: each is tried, and carries the merge patch (RFC 7396) that makes it.
+//! Repairs of rules that dependencies make impossible: each is tried, and carries the merge patch (RFC 7396) that makes it. What needs
+//! no word of a person is a remedy too, as are changes that end other faults of the data.
+
+mod unlisted;
 
 use serde_json::{Map, Value, json};
 
@@ -8,9 +11,10 @@ use crate::control::Cancelled;
 use crate::microdata::{Attr, AttrSet};
 use crate::privacy::Dependency;
 use crate::privacy::links::{KnownDependencies, KnownDependency, Link};
-use crate::problem::{Fault, Kind};
+use crate::problem::{Fault, FaultRemedy, Kind};
 use crate::publication::{Guarantee, JoinAttribute, Reference, SlicedDiversity, YElement, reference_parts};
 use crate::publish::{PlanError, PlanRefusal};
+use crate::spec;
 use crate::spec::{BucketSizeChoice, MethodSpec, SequentialSpec, Specification};
 
 /// Maximal number of repairs that are tried for a specification; those behind are not listed.
@@ -64,6 +68,40 @@ impl Repair {
         }
         written
     }
+
+    /// What it does, in words.
+    fn title(&self) -> String {
+        let value = match &self.value {
+            Value::Array(names) => names.iter().filter_map(Value::as_str).collect::<Vec<_>>().join(", "),
+            Value::String(text) => text.clone(),
+            other => other.to_string(),
+        };
+        match self.name {
+            "leave_out_of_known" => format!("leave {value} out of what the adversary knows"),
+            "name_in_x" => format!("name {value} in x"),
+            "lower_l" => format!("ask for l = {value}"),
+            "lower_k" => format!("ask for k = {value}"),
+            "raise_h" => format!("ask for h = {value}"),
+            "drop" => format!("drop {value}"),
+            "reference" => format!("compare with the {value}"),
+            "diversity" => "let each bucket keep the guarantee by itself".to_owned(),
+            "sizes" => "search for the sizes of buckets".to_owned(),
+            "sensitive_width" => "give the sensitive attribute a column of its own".to_owned(),
+            "suppress_chain" => "suppress the rows that lead to other values".to_owned(),
+            "algorithm" => format!("use {value}"),
+            _ => format!("leave out {value}"),
+        }
+    }
+
+    /// The same as a patch of the document that was sent; `None` where a person has to give a reason.
+    fn remedy(&self, written: &Value) -> Option<FaultRemedy> {
+        if !self.reasons.is_empty() {
+            return None;
+        }
+        let mut patched = written.clone();
+        json_patch::merge(&mut patched, &self.patch);
+        Some(FaultRemedy { title: self.title(), patch: spec::rewritten(written, &patched, false)? })
+    }
 }
 
 impl RepairTrials<'_> {
@@ -73,15 +111,21 @@ impl RepairTrials<'_> {
         let mut tried = Vec::new();
         for mut fault in faults {
             let listed = fault.members.remove("repairs");
-            if let Some(Value::Array(listed)) = listed {
-                let mut repairs = Vec::new();
-                for repair in self.candidates(&listed, &fault) {
-                    if trials > 0 && self.holds(&repair, &fault)? {
-                        repairs.push(repair.to_json());
-                    }
-                    trials = trials.saturating_sub(1);
+            let candidates = match &listed {
+                Some(Value::Array(listed)) => self.candidates(listed, &fault),
+                _ => self.unlisted(&fault),
+            };
+            let mut repairs = Vec::new();
+            for repair in candidates {
+                if trials > 0 && self.holds(&repair, &fault)? {
+                    repairs.push(repair);
                 }
-                fault = fault.with("repairs", repairs);
+                trials = trials.saturating_sub(1);
+            }
+            let written = &self.specification.normalized;
+            fault.remedies.extend(repairs.iter().filter_map(|repair| repair.remedy(written)));
+            if listed.is_some() {
+                fault = fault.with("repairs", repairs.iter().map(Repair::to_json).collect::<Vec<_>>());
             }
             tried.push(fault);
         }
@@ -137,6 +181,9 @@ impl RepairTrials<'_> {
             Err(PlanError::Refused(PlanRefusal(faults))) => return Ok(!faults.iter().any(is_same)),
             Err(PlanError::Cancelled(cancelled)) => return Err(cancelled),
         };
+        if prepared.misnamed.iter().any(is_same) {
+            return Ok(false);
+        }
         let Err(PlanRefusal(faults)) = feasible_design(&prepared, &repair.specification) else {
             return Ok(true);
         };

@@ -20,6 +20,8 @@ pub enum Inspection {
 
 /// The number of unused values of which a fault names the nearest one that occurs.
 const NAMED_VALUES: usize = 3;
+/// The most unused values that a fault lists by themselves.
+const LISTED_VALUES: usize = 20;
 /// The longest value, in characters, that is named.
 const LONGEST_NAMED: usize = 64;
 
@@ -74,7 +76,11 @@ fn fault(
         }
     };
     let detail = format!("{count} of {named} values with a threshold do not occur in {name}{more}");
-    let fault = Fault::new(pointer, Kind::ThresholdUnused, detail).with("unused", count);
+    let mut fault = Fault::new(pointer, Kind::ThresholdUnused, detail).with("unused", count);
+    if inspection == Inspection::Allowed && count <= LISTED_VALUES {
+        let meant: Vec<String> = unused.iter().filter_map(|value| nearest(value, domain)).collect();
+        fault = fault.with("unused_values", unused.clone()).with("nearest_values", meant);
+    }
     Some(values_pointer(fault, name, specification.normalized["dataset"].as_str()))
 }
 

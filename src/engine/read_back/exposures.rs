@@ -1,42 +1,66 @@
 //! What no rule of a release prevents, as a manifest holds it.
 
+use std::collections::HashMap;
 use std::io;
 
 use super::model::model_problem;
 use crate::control::Control;
 use crate::engine::error::EngineError;
-use crate::microdata::{Attr, AttrSet, AttributeType};
-use crate::model::{CombinationBudget, ExposedColumn, ModelError, ProtectedColumns, PublishedRows, UniqueRows};
-use crate::publication::{Publication, PublishedBytes, PublishedTable};
-use crate::report::{ExposedRows, ExposedValues, Manifest, ManifestExposures, ManifestRatio};
+use crate::microdata::{Attr, AttrSet, AttributeType, Taxonomy};
+use crate::model::{
+    ColumnCells, CombinationBudget, ExposedColumn, ModelError, ProtectedColumns, PublishedRows, UniqueRows,
+};
+use crate::publication::{DeclaredTaxonomy, Publication, PublishedBytes, PublishedTable, TableKind};
+use crate::report::{ColumnFigures, ExposedRows, ExposedValues, Manifest, ManifestExposures, ManifestRatio};
 
-/// The exposures of a release; the tables are read one after the other.
+/// Widths are written to four digits.
+const WIDTH_STEPS: f64 = 10_000.0;
+
+/// What the parts of a release say by themselves.
+#[derive(Default)]
+pub(in crate::engine) struct FiguresOfParts {
+    /// What no rule prevents.
+    pub(in crate::engine) exposures: ManifestExposures,
+    /// What the cells of generalized and sliced tables say.
+    pub(in crate::engine) columns: Vec<ColumnFigures>,
+}
+
+/// The tables of a release and the taxonomies that their cells are nodes of, with the names of attributes.
+#[derive(Clone, Copy)]
+pub(in crate::engine) struct PublishedTables<'a> {
+    pub(in crate::engine) publication: &'a Publication,
+    pub(in crate::engine) names: &'a [String],
+    pub(in crate::engine) taxonomies: &'a [DeclaredTaxonomy],
+}
+
+/// The figures of the parts of a release; the tables are read one after the other.
 ///
 /// # Errors
 /// [`EngineError`] when the parts cannot be read.
 pub(in crate::engine) fn of_parts(
-    publication: &Publication,
-    names: &[String],
+    tables: PublishedTables<'_>,
     parts: &dyn PublishedBytes,
     control: &Control,
-) -> Result<ManifestExposures, EngineError> {
-    read(publication, names, parts, control).map_err(model_problem)
+) -> Result<FiguresOfParts, EngineError> {
+    read(tables, parts, control).map_err(model_problem)
 }
 
-/// Whether the exposures in a manifest follow from the parts; true where the manifest holds none.
+/// Whether the exposures and columns in a manifest follow from the parts; true where the manifest holds none.
 ///
 /// # Errors
 /// [`EngineError`] when the parts cannot be read. Malformed parts give false.
 pub(in crate::engine) fn hold(
     manifest: &Manifest,
-    publication: &Publication,
-    names: &[String],
+    tables: PublishedTables<'_>,
     parts: &dyn PublishedBytes,
     control: &Control,
 ) -> Result<bool, EngineError> {
-    let Some(claimed) = &manifest.exposures else { return Ok(true) };
-    match read(publication, names, parts, control) {
-        Ok(found) => Ok(comparable(&found) == comparable(claimed)),
+    let (Some(claimed), columns) = (&manifest.exposures, &manifest.utility.columns) else { return Ok(true) };
+    match read(tables, parts, control) {
+        Ok(found) => {
+            let same_columns = columns.is_empty() || found.columns == *columns;
+            Ok(same_columns && comparable(&found.exposures) == comparable(claimed))
+        }
         Err(ModelError::Io(error)) if error.kind() == io::ErrorKind::InvalidData => Ok(false),
         Err(error) => Err(model_problem(error)),
     }
@@ -61,11 +85,13 @@ fn comparable(exposures: &ManifestExposures) -> ManifestExposures {
 }
 
 fn read(
-    publication: &Publication,
-    names: &[String],
+    tables: PublishedTables<'_>,
     parts: &dyn PublishedBytes,
     control: &Control,
-) -> Result<ManifestExposures, ModelError> {
+) -> Result<FiguresOfParts, ModelError> {
+    let PublishedTables { publication, names, taxonomies } = tables;
+    let trees: HashMap<Attr, &Taxonomy> = taxonomies.iter().map(|of| (of.attribute, &*of.tree)).collect();
+    let mut columns = Vec::new();
     // cells compare as text: those of generalized columns are no values of the column's type
     let kinds: Vec<Option<AttributeType>> = vec![None; names.len()];
     let mut writer = ExposureWriter { names, protected: publication.protected(), found: ManifestExposures::default() };
@@ -77,6 +103,12 @@ fn read(
         let by_table = publication.protected_by(&table.name);
         let protected = ProtectedColumns { by_any_rule: writer.protected, by_table };
         let exposures = rows.exposures(index, table, protected, &mut budget, control)?;
+        if matches!(table.kind(), TableKind::Generalized | TableKind::Sliced) {
+            for at in 0..table.parts.len() {
+                let cells = rows.cells_of_columns(index, table, at, &trees, control)?;
+                columns.extend(cells.into_iter().map(|(attr, cells)| writer.column(table, at, attr, cells)));
+            }
+        }
         let unique = exposures.rows.iter().map(|rows| writer.rows(table, rows));
         let unique: Vec<ExposedRows> = unique.collect();
         writer.found.rows.extend(unique);
@@ -93,7 +125,7 @@ fn read(
     let published = publication.tables.iter().fold(AttrSet::EMPTY, |all, table| all.union(table.attributes()));
     writer.found.unprotected = writer.named(published.minus(writer.protected));
     writer.found.choices = ManifestRatio::new(budget.tried, budget.of);
-    Ok(writer.found)
+    Ok(FiguresOfParts { exposures: writer.found, columns })
 }
 
 /// Keeps of each attribute the entry that reveals most, the first of equal ones.
@@ -120,6 +152,20 @@ impl ExposureWriter<'_> {
 
     fn named(&self, set: AttrSet) -> Vec<String> {
         set.iter().map(|attr| self.name(attr)).collect()
+    }
+
+    fn column(&self, table: &PublishedTable, part: usize, attr: Attr, cells: ColumnCells) -> ColumnFigures {
+        let ColumnCells { distinct, exact, whole, values, widths, of } = cells;
+        ColumnFigures {
+            table: table.name.0.clone(),
+            part: table.parts[part].name.clone(),
+            attribute: self.name(attr),
+            distinct,
+            exact: ManifestRatio::new(exact, of),
+            whole: ManifestRatio::new(whole, of),
+            values: values.map(|values| ManifestRatio::new(values, of)),
+            mean_width: widths.map(|widths| (widths / of.max(1) as f64 * WIDTH_STEPS).round() / WIDTH_STEPS),
+        }
     }
 
     fn rows(&self, table: &PublishedTable, rows: &UniqueRows) -> ExposedRows {

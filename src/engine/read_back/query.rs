@@ -17,7 +17,7 @@ use crate::publication::{
     CellContent as Published, DeclaredTaxonomy, DecompositionDetails, Publication, PublishedBytes,
 };
 use crate::report::{Manifest, publication_of};
-use crate::spec::{ResolvedCountQuery, read_queries};
+use crate::spec::{ResolvedCountQuery, read_or_remedy, read_queries};
 
 /// The most rows that are read to answer one document of queries; a row counts once for each query that reads it.
 const MAX_QUERY_ROWS: u64 = 1 << 32;
@@ -82,7 +82,7 @@ impl QuerySet {
             Some(_) => taxonomies_of(manifest, &names).map_err(|_| unknown(()))?,
             None => Vec::new(),
         };
-        let queries = read_queries(document, &attributes).map_err(Problem::of_faults)?;
+        let queries = read_or_remedy(document, |document| read_queries(document, &attributes))?;
         suppressed(&publication, &names, &queries)?;
         let shape = ModelShape::from_publication(&publication);
         let rows = publication.tables.iter().flat_map(|table| &table.parts).map(|part| part.len).max().unwrap_or(0);

@@ -7,6 +7,7 @@ use std::io::Read;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
+use super::exposures::PublishedTables;
 use super::figures::{figures, summary};
 use super::hex::hex;
 use super::manifest::{all_thresholds_in, taxonomies_of, thresholds_in};
@@ -99,6 +100,7 @@ pub fn verify(
         closes: claim.closes.unwrap_or(claim.manifest.dependencies.ineligible_strata.is_some()),
     };
     let verification = verifier::verify(&input, control)?;
+    let published = PublishedTables { publication: &publication, names: claim.names, taxonomies: input.taxonomies };
     let mut summary = summary(&verification);
     summary.checks.push(digests(claim.manifest, parts)?);
     let mistyped = mistyped(claim.manifest, parts)?;
@@ -109,7 +111,7 @@ pub fn verify(
             && states_guarantees(claim)
             && mistyped.is_none()
             && entropy::holds(&claim.manifest.utility, &publication, &kinds, parts, control)?
-            && exposures::hold(claim.manifest, &publication, claim.names, parts, control)?,
+            && exposures::hold(claim.manifest, published, parts, control)?,
         detail: mistyped,
     });
     summary.verified = summary.checks.iter().all(|check| check.passed);

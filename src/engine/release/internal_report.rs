@@ -5,11 +5,11 @@ use crate::control::{Cancelled, Control};
 use crate::engine::error::EngineError;
 use crate::engine::prepare::wording::notices_of;
 use crate::engine::read_back::model::{boxes_of, decomposition_of, model_of, model_problem, read_of};
-use crate::microdata::{Attr, AttrSet, AttributeType, MAX_ATTRIBUTES};
+use crate::microdata::{Attr, AttrSet, AttributeCounts, AttributeType, MAX_ATTRIBUTES};
 use crate::model::{BoxMeaning, Boxes, ModelShape, PublishedRows, parted};
 use crate::publication::{DecompositionDetails, ModelKind, Publication, PublishedBytes, PublishedTable};
 use crate::publish::{Design, DesignedTable};
-use crate::report::{Classification, CountReport, InternalReport, KlReport};
+use crate::report::{Classification, CountReport, InternalReport, KlReport, OriginalColumn};
 use crate::spec::{CountWorkload, InternalUtility, MethodSpec, PredicateWidthChoice};
 use crate::utility::{CountErrors, Feature, PredicateWidth, Workload, WorkloadRun};
 use crate::{model, utility};
@@ -34,8 +34,20 @@ pub(in crate::engine) fn report(
         generalization: None,
         classification: None,
         practitioner: None,
+        columns: original_columns(order, publication),
         warnings: notices_of(order.specification),
     })
+}
+
+/// The published attributes in the original.
+fn original_columns(order: &ReleaseInput<'_>, publication: &Publication) -> Vec<OriginalColumn> {
+    let published = publication.tables.iter().fold(AttrSet::EMPTY, |all, table| all.union(table.attributes()));
+    let names = &order.specification.published_names;
+    let column = |attr: Attr| OriginalColumn {
+        attribute: names[attr.index()].clone(),
+        distinct: AttributeCounts::distinct(order.table, attr),
+    };
+    published.iter().map(column).collect()
 }
 
 /// How far the readers' model is from the original.

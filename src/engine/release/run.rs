@@ -16,6 +16,7 @@ use crate::engine::prepare::wording::{self, composition_problem, method_name};
 use crate::engine::prepare::{
     PrepareInput, PreparedRelease, execute, feasible, ledger_union, prepare, secret_order, standing_by_tables,
 };
+use crate::engine::read_back::exposures::{FiguresOfParts, PublishedTables};
 use crate::engine::read_back::figures::{achieved, bucket_sizes, closed, summary};
 use crate::engine::read_back::{entropy, exposures};
 use crate::ledger::{ActiveRule, Disclosure, RecordedProtection};
@@ -24,7 +25,7 @@ use crate::privacy::{Dependency, DiscoveryScope, RuleStatus};
 use crate::publication::{DeclaredInputs, Linkage, NoticeKind, Protected, Publication, PublishedBytes, Witness};
 use crate::publish::{Decision, Design, DesignedRule, DesignedTable, PlanError, PlanRefusal, PlanRows};
 use crate::report::{
-    Generalization, InternalReport, Manifest, ManifestInput, SpecificationNotice, WrittenPart, manifest,
+    Generalization, InternalReport, Manifest, ManifestInput, SpecificationNotice, Utility, WrittenPart, manifest,
 };
 use crate::spec::Specification;
 use crate::verifier::{DeclaredSearch, VerifierInput, VerifierReport};
@@ -200,6 +201,12 @@ impl<'a> DescribedRelease<'a> {
         warnings.extend(self.losses.iter().cloned());
         warnings.extend(wording::choice_for_readers(&design.decision));
         let rules = 0..publication.rules.len();
+        let published = PublishedTables {
+            publication,
+            names: &specification.published_names,
+            taxonomies: &specification.taxonomies,
+        };
+        let FiguresOfParts { exposures, columns } = exposures::of_parts(published, parts, control)?;
         let mut manifest = manifest(ManifestInput {
             provenance,
             method: method_name(&specification.method, &design.decision),
@@ -208,10 +215,10 @@ impl<'a> DescribedRelease<'a> {
             names: &prepared.dependencies.names(specification),
             written,
             verification: summary(verification),
-            bucket_sizes: bucket_sizes(verification, publication),
+            utility: Utility::of_parts(bucket_sizes(verification, publication), columns),
             achieved: rules.clone().map(|rule| achieved(verification, publication, rule)).collect(),
             closed: rules.map(|rule| closed(verification, publication, rule)).collect(),
-            exposures: exposures::of_parts(publication, &specification.published_names, parts, control)?,
+            exposures,
             dependencies: self.dependencies().in_json(),
             determined: self.dependencies().determined(publication.rules.iter().map(|rule| rule.known)),
             declared: DeclaredInputs {

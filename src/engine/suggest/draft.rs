@@ -2,11 +2,11 @@
 
 use serde_json::{Map, Value, json};
 
-use super::guarantees::{K, OfferedGuarantee, offered};
+use super::guarantees::offered;
 use super::roles::JudgedColumn;
 use super::suggestion::SuggestedColumn;
 use crate::microdata::ColumnProfile;
-use crate::spec::ColumnRole;
+use crate::spec::{ColumnRole, OFFERED_K, OfferedGuarantee};
 
 /// A column of the specification.
 #[derive(Clone, Debug)]
@@ -89,7 +89,7 @@ impl SpecificationDraft {
                 column.drop(reason);
             }
         }
-        Self { columns, k: K.min(rows) }
+        Self { columns, k: OFFERED_K.min(rows) }
     }
 
     /// The names of the columns of a role, in the order of the table.

@@ -1,44 +1,16 @@
 //! What may be promised of a sensitive column, the strongest first.
 
-use serde_json::{Value, json};
+use crate::spec::{OFFERED_K, OFFERED_PERCENTS, OFFERED_T, OfferedGuarantee};
 
 /// No larger diversity is suggested: it costs utility, and few registers can hold it.
 const LARGEST_L: u64 = 5;
 
-/// A distribution within this distance of that of the table.
-const T: &str = "0.2";
-
-/// The largest shares of a value, in percent; the smallest above its share of the table is taken.
-const ALPHAS: [u64; 8] = [50, 60, 70, 80, 90, 95, 98, 99];
-
-/// The rows of a class of `alpha_k` and `k_anonymity`.
-pub(super) const K: u64 = 5;
-
-/// A guarantee of a sensitive column.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum OfferedGuarantee {
-    Diversity { l: u64 },
-    Closeness,
-    Share { alpha_percent: u64, k: u64 },
-}
-
 impl OfferedGuarantee {
-    pub(super) fn to_json(self) -> Value {
-        match self {
-            Self::Diversity { l } => json!({"type": "l_diversity", "l": l}),
-            Self::Closeness => json!({"type": "t_closeness", "t": T}),
-            Self::Share { alpha_percent, k } => {
-                let alpha = format!("0.{alpha_percent}");
-                json!({"type": "alpha_k", "alpha": alpha.trim_end_matches('0'), "k": k})
-            }
-        }
-    }
-
     /// The promise in words.
     pub(super) fn promise(self) -> String {
         match self {
             Self::Diversity { l } => format!("no value is inferred with a probability above 1/{l}"),
-            Self::Closeness => format!("its distribution in each bucket stays within {T} of that of the table"),
+            Self::Closeness => format!("its distribution in each bucket stays within {OFFERED_T} of that of the table"),
             Self::Share { alpha_percent, .. } => {
                 format!("no value is inferred with a probability above {alpha_percent}%")
             }
@@ -57,8 +29,10 @@ pub(super) fn offered(top: u64, rows: u64, per_person: u64) -> Vec<OfferedGuaran
         offered.push(OfferedGuarantee::Closeness);
     }
     let holds = |alpha: &&u64| u128::from(**alpha) * u128::from(rows) >= u128::from(top) * u128::from(per_person) * 100;
-    let shares =
-        ALPHAS.iter().filter(holds).map(|&alpha_percent| OfferedGuarantee::Share { alpha_percent, k: K.min(rows) });
+    let shares = OFFERED_PERCENTS
+        .iter()
+        .filter(holds)
+        .map(|&alpha_percent| OfferedGuarantee::Share { alpha_percent, k: OFFERED_K.min(rows) });
     offered.extend(shares);
     offered
 }
@@ -83,10 +57,8 @@ mod tests {
     }
 
     #[test]
-    fn guarantees_are_written_as_documents_take_them() {
-        assert_eq!(OfferedGuarantee::Diversity { l: 3 }.to_json(), json!({"type": "l_diversity", "l": 3}));
+    fn promises_name_the_share() {
         let share = OfferedGuarantee::Share { alpha_percent: 60, k: 5 };
-        assert_eq!(share.to_json(), json!({"type": "alpha_k", "alpha": "0.6", "k": 5}));
         assert!(share.promise().contains("60%"));
     }
 }

@@ -157,7 +157,6 @@ fn spec(algorithm: Algorithm, rules: Vec<SubmittedRule>) -> VersatileSpec {
         score: DecompositionScore::Entropy,
         goal: AutoGoal::Entropy,
         class: None,
-        class: None,
         correlated: CorrelatedPolicy::Together,
         closed: None,
         no_rules_reason: None,

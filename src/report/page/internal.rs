@@ -9,6 +9,7 @@ use crate::report::internal::{
     Classification, CountReport, Generalization, InternalReport, KlReport, LeftOutContributions,
 };
 use crate::report::manifest::Manifest;
+use crate::report::results::ColumnFigures;
 
 /// Writes the page of an internal report.
 #[must_use]
@@ -31,6 +32,7 @@ pub fn internal_report_page(report: &InternalReport, manifest: &Manifest) -> Str
                 }
             }
             @if let Some(practitioner) = &report.practitioner { (inferences(practitioner)) }
+            (columns(report, manifest))
             @if let Some(kl) = &report.kl { (divergence(kl)) }
             @if let Some(counts) = &report.count_queries { (count_errors(counts)) }
             @if let Some(generalization) = &report.generalization { (generalized(*generalization)) }
@@ -67,11 +69,58 @@ fn inferences(practitioner: &PractitionerExposures) -> Markup {
     }
 }
 
+/// The columns of generalized and sliced tables, before and after.
+fn columns(report: &InternalReport, manifest: &Manifest) -> Markup {
+    let figures = &manifest.utility.columns;
+    let before = |of: &ColumnFigures| {
+        report.columns.iter().find(|column| column.attribute == of.attribute).map(|column| column.distinct)
+    };
+    html! {
+        @if !figures.is_empty() && !report.columns.is_empty() {
+            h2 { "Columns before and after" }
+            div class="wide" {
+                table {
+                    tr {
+                        th class="place" { "column" } th class="place" { "part" } th class="number" { "values before" }
+                        th class="number" { "different cells after" } th { "before, after, and what the cells say" }
+                    }
+                    @for of in figures {
+                        tr {
+                            td { (of.attribute) }
+                            td class="place" { (of.table) "." (of.part) }
+                            td class="number" { @if let Some(before) = before(of) { (before) } }
+                            td class="number" { (of.distinct) }
+                            td class="drawing" {
+                                @if let Some(before) = before(of) { (scale::before_and_after(before, of.distinct)) }
+                                (scale::cells(of))
+                            }
+                        }
+                    }
+                }
+            }
+            p class="note" { "The outlined bar is the number of values in the original, the dark one that of different cells." }
+            (scale::legend_of_cells())
+        }
+    }
+}
+
 fn divergence(kl: &KlReport) -> Markup {
     html! {
         h2 { "Divergence of the original from the readers' model" }
         @match (kl.nats, kl.bits) {
-            (Some(nats), Some(bits)) => p { (format!("{nats:.4}")) " nats, " (format!("{bits:.4}")) " bits (" (kl.kl_method) ")" },
+            (Some(nats), Some(bits)) => {
+                p { (format!("{nats:.4}")) " nats, " (format!("{bits:.4}")) " bits (" (kl.kl_method) ")" }
+                table {
+                    tr { th { "unit" } th class="number" { "divergence" } th { "from 0" } }
+                    @for (unit, value) in [("nats", nats), ("bits", bits)] {
+                        tr {
+                            td { (unit) }
+                            td class="number" { (format!("{value:.4}")) }
+                            td class="drawing" { (scale::on_axis(value)) }
+                        }
+                    }
+                }
+            },
             _ => p { "Infinite: some row of the original cannot occur in the model." },
         }
         p class="note" { "0 means that readers can rebuild the joint distribution of the original exactly." }

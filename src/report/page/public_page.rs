@@ -10,7 +10,7 @@ use crate::report::exposures::{ExposedValues, ManifestExposures, listed};
 use crate::report::manifest::{Manifest, ManifestTable};
 use crate::report::public::{Certainty, PublicReport};
 use crate::report::ratio::ManifestRatio;
-use crate::report::results::BucketSizes;
+use crate::report::results::{BucketSizes, ColumnFigures};
 use crate::report::rule_figures::RuleFigures;
 
 /// The most inferences in the table of a page; the report has all of them.
@@ -226,7 +226,36 @@ fn table_section(manifest: &Manifest, table: &ManifestTable) -> Result<Markup, C
             }
         }
         @if let Some(sizes) = sizes { (sizes) }
+        (columns(manifest, table))
     })
+}
+
+/// What the cells of a table's columns say.
+fn columns(manifest: &Manifest, table: &ManifestTable) -> Markup {
+    let figures: Vec<&ColumnFigures> =
+        manifest.utility.columns.iter().filter(|figures| figures.table == table.name).collect();
+    html! {
+        @if !figures.is_empty() {
+            h4 { "What the cells of " (table.name) " say" }
+            div class="wide" {
+                table {
+                    tr {
+                        th class="place" { "column" } th class="place" { "part" }
+                        th class="number" { "different cells" } th { "share of rows" }
+                    }
+                    @for of in &figures {
+                        tr {
+                            td { (of.attribute) }
+                            td class="place" { (of.part) }
+                            td class="number" { (of.distinct) }
+                            td class="drawing" { (scale::cells(of)) span class="note" { (of.in_words()) } }
+                        }
+                    }
+                }
+            }
+            (scale::legend_of_cells())
+        }
+    }
 }
 
 fn certainties(certainties: &[Certainty]) -> Markup {

@@ -3,6 +3,7 @@
 use maud::{Markup, html};
 
 use crate::report::ratio::ManifestRatio;
+use crate::report::results::ColumnFigures;
 use crate::report::rule_figures::RuleFigures;
 
 const WIDTH_PX: f64 = 240.0;
@@ -54,6 +55,72 @@ pub(super) fn legend() -> Markup {
             span { (mark(html! { rect class="prior" x="2.5" y="2.5" width="9" height="9" {} })) "square: largest probability of a value before the release. " }
             span { (mark(html! { line class="bound" x1="7" x2="7" y1="0" y2="14" {} })) "line: what the rule allows. " }
             span { (mark(html! { circle class="worst" cx="7" cy="7" r="4.5" {} })) "dot: the worst bucket." }
+        }
+    }
+}
+
+/// Rows whose cell is one value, dark; one of several values, striped; and any value, empty.
+pub(super) fn cells(of: &ColumnFigures) -> Markup {
+    const STRIPE_PX: f64 = 5.0;
+    let full = WIDTH_PX - 2.0 * MARGIN_PX;
+    let exact = of.exact.as_share() * full;
+    let several = of.several().as_share() * full;
+    let stripes = (several / STRIPE_PX).floor() as usize;
+    html! {
+        svg role="img" aria-label=(of.in_words()) viewBox=(format!("0 0 {WIDTH_PX} 16")) width=(WIDTH_PX) height="16" {
+            rect class="track" x=(MARGIN_PX) y="2" width=(full) height="12" {}
+            rect class="bar" x=(MARGIN_PX) y="2" width=(number(exact)) height="12" {}
+            @if several > 0.0 {
+                rect class="several" x=(number(MARGIN_PX + exact)) y="2" width=(number(several)) height="12" {}
+            }
+            @for stripe in 1..=stripes {
+                @let x = number(MARGIN_PX + exact + stripe as f64 * STRIPE_PX);
+                line class="stripe" x1=(x) x2=(x) y1="2" y2="14" {}
+            }
+        }
+    }
+}
+
+/// What the marks of [`cells`] mean.
+pub(super) fn legend_of_cells() -> Markup {
+    let mark = |shape: Markup| html! { svg aria-hidden="true" viewBox="0 0 24 14" width="24" height="14" { (shape) } };
+    let rect = |class: &str| html! { rect class=(class) x="1" y="1" width="22" height="12" {} };
+    html! {
+        p class="legend" {
+            span { (mark(rect("bar"))) "dark: the cell is one value. " }
+            span { (mark(html! { (rect("several")) @for x in [5, 10, 15, 20] { line class="stripe" x1=(x) x2=(x) y1="1" y2="13" {} } })) "striped: one of several values. " }
+            span { (mark(rect("track"))) "empty: any value, so that the cell says nothing." }
+        }
+    }
+}
+
+/// Two numbers, one above the other, against the larger of both.
+pub(super) fn before_and_after(before: u64, after: u64) -> Markup {
+    let full = WIDTH_PX - 2.0 * MARGIN_PX;
+    let most = before.max(after).max(1) as f64;
+    let width = |of: u64| number(if of == 0 { 0.0 } else { (of as f64 / most * full).max(1.0) });
+    html! {
+        svg role="img" aria-label=(format!("{before} before, {after} after")) viewBox=(format!("0 0 {WIDTH_PX} 24")) width=(WIDTH_PX) height="24" {
+            rect class="prior" x=(MARGIN_PX) y="2" width=(width(before)) height="8" {}
+            rect class="bar" x=(MARGIN_PX) y="13" width=(width(after)) height="9" {}
+        }
+    }
+}
+
+/// A number on an axis from 0 to the next whole number, at least 1.
+pub(super) fn on_axis(value: f64) -> Markup {
+    let top = value.ceil().clamp(1.0, 1_000.0);
+    let step = (top / 5.0).ceil().max(1.0);
+    let ticks = (0..=(top / step) as usize).map(|tick| tick as f64 * step);
+    let bar = x((value / top).min(1.0)) - MARGIN_PX;
+    html! {
+        svg role="img" aria-label=(format!("{value:.4} on a scale from 0 to {top}")) viewBox=(format!("0 0 {WIDTH_PX} 32")) width=(WIDTH_PX) height="32" {
+            rect class="track" x=(MARGIN_PX) y="2" width=(WIDTH_PX - 2.0 * MARGIN_PX) height="12" {}
+            rect class="bar" x=(MARGIN_PX) y="2" width=(number(bar.max(1.0))) height="12" {}
+            @for tick in ticks {
+                line class="axis" x1=(number(x(tick / top))) x2=(number(x(tick / top))) y1="14" y2="18" {}
+                text class="tick" x=(number(x(tick / top))) y="29" text-anchor="middle" { (tick) }
+            }
         }
     }
 }

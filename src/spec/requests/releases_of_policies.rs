@@ -28,6 +28,15 @@ pub struct ReleaseOfPolicy {
     pub release: Uuid,
 }
 
+impl ReleaseOfPolicy {
+    /// The entry with an id that no release has.
+    #[must_use]
+    pub fn unknown(entry: PolicyEntry) -> Self {
+        let release = Uuid::from_u128(u128::MAX - entry.index as u128);
+        Self { entry, release }
+    }
+}
+
 /// The entries of a sequential document that name a policy.
 ///
 /// Entries of another form are left to the reader of the document, who reports them.
@@ -92,10 +101,6 @@ fn by_id(text: &str, releases: &[ReleaseOfPolicy]) -> Option<String> {
 
 /// The document of a policy as any job could write it out, with an id that no release has for each of these entries.
 pub(super) fn with_any_releases(document: &Value) -> Value {
-    let any = |entry: PolicyEntry| {
-        let release = Uuid::from_u128(u128::MAX - entry.index as u128);
-        ReleaseOfPolicy { entry, release }
-    };
-    let releases: Vec<ReleaseOfPolicy> = policies_joined(document).into_iter().map(any).collect();
+    let releases: Vec<ReleaseOfPolicy> = policies_joined(document).into_iter().map(ReleaseOfPolicy::unknown).collect();
     with_releases(document, &releases)
 }

@@ -45,7 +45,13 @@ fn each_remedy_ends_its_fault() {
             &["write \"uad\"", "leave it out, and take the default"],
         ),
         ("/method/rules/0", json!("agee, icd9 -> race"), "/method/rules/0", &["name age"]),
-        ("/method/rules/1", rule, "/method/rules/1", &[]),
+        ("/method/rules/1", rule, "/method/rules/1", &["name each attribute once"]),
+        ("/method/rules/0", json!("age, race -> race"), "/method/rules/0", &["name each attribute once"]),
+        ("/method/rules/0", json!("age, icd9 => race"), "/method/rules/0", &["write -> between the sides"]),
+        ("/method/rules/0", json!("age, icd9: race"), "/method/rules/0", &["write -> between the sides"]),
+        // what stays protected is a person's decision
+        ("/method/rules/0", json!("age, icd9 ->"), "/method/rules/0", &[]),
+        ("/method/default_guarantee/l", json!(0), "/method/default_guarantee/l", &["write 2"]),
         ("/method/default_guarantee/l", json!(1), "/method/default_guarantee/l", &["ask for 2"]),
     ];
     for (pointer, value, at, titles) in cases {
@@ -130,4 +136,87 @@ fn large_documents_have_no_remedies() {
     // one rule of many names is as dear
     document["method"]["rules"][0] = format!("{} -> race", vec!["age"; 20_000].join(", ")).into();
     assert!(mended(&document).errors.iter().all(|fault| fault.remedies.is_empty()));
+}
+
+#[test]
+fn what_is_sensitive_leaves_the_known_side() {
+    let document = json!({"dataset": ID, "unlisted": "drop", "method": {"type": "anatomy", "sensitive": "race",
+        "quasi_identifiers": ["age", "race"], "guarantee": {"type": "l_diversity", "l": 2}}});
+    let problem = mended(&document);
+    let fault = problem.errors.iter().find(|fault| fault.kind == Kind::BadColumns).unwrap();
+    let after = patched(&document, &fault.remedies[0].patch);
+    assert_eq!(after["method"]["quasi_identifiers"], json!(["age"]), "{fault:?}");
+}
+
+#[test]
+fn misplaced_members_move_to_where_they_are_known() {
+    let two = json!({"type": "k_anonymity", "k": 2});
+    let document = |name: &str, value: &Value| {
+        let mut method = json!({"type": "generalize", "quasi_identifiers": ["age"], "sensitive": ["race"]});
+        method[name] = value.clone();
+        json!({"dataset": ID, "unlisted": "drop", "method": method})
+    };
+    let expected = document("guarantees", &json!([two]));
+    for (name, value, title) in [
+        ("guarantee", json!([two]), "call it guarantees"),
+        ("guarantee", two.clone(), "call it guarantees, and write an array of it"),
+    ] {
+        let faulty = document(name, &value);
+        let problem = mended(&faulty);
+        let fault = problem.errors.iter().find(|fault| fault.kind == Kind::UnknownField).unwrap();
+        assert_eq!(fault.remedies[0].title, title, "{fault:?}");
+        assert_eq!(patched(&faulty, &fault.remedies[0].patch), expected);
+    }
+    // what is wrong within it comes to light, and does not keep it where it is unknown
+    let mut hidden = hospital_document();
+    hidden["atributes"] = json!({"agee": {"publish": true}});
+    let problem = mended(&hidden);
+    let fault = problem.errors.iter().find(|fault| fault.pointer == "/atributes").unwrap();
+    assert_eq!(fault.remedies[0].title, "call it attributes", "{fault:?}");
+}
+
+#[test]
+fn frequent_values_get_a_distance_and_the_smallest_share() {
+    let facts = columns(&["age", "salary"]);
+    let document = json!({"dataset": ID, "method": {"type": "versatile", "rules": ["age -> salary"],
+        "default_guarantee": {"type": "l_diversity", "l": 2}}});
+    let read = |document: &Value| {
+        let mut faults = read_on(document, &facts).faults;
+        let guarantee = document.pointer("/method/rules/0/guarantee").cloned().unwrap_or_default();
+        let holds =
+            guarantee["type"] == "t_closeness" || guarantee["alpha"].as_str().is_some_and(|alpha| alpha >= "0.8");
+        if !holds {
+            let fault = Fault::new("/method/rules/0", Kind::RuleIneligible, format!("not {guarantee}"));
+            faults.push(fault.with("largest_l", 1));
+        }
+        faults
+    };
+    let problem = with_remedies(Problem::of_faults(read(&document)), &document, read);
+    let titles: Vec<&str> = problem.errors[0].remedies.iter().map(|remedy| remedy.title.as_str()).collect();
+    assert_eq!(titles, ["bound the distance from the table", "ask that no value takes more than 80% of a bucket"]);
+}
+
+#[test]
+fn repeated_leaves_leave_the_tree_from_behind() {
+    let tree = json!({"Any": {"A": ["x", "y", "x"], "B": ["z", "x", {"C": ["y", "w"]}]}});
+    let document = json!({ "taxonomy": tree });
+    let problem = read_or_remedy(&document, read_taxonomy).unwrap_err();
+    let [fault] = &problem.errors[..] else { panic!("{problem:?}") };
+    let expected = json!({"taxonomy": {"Any": {"A": ["x", "y"], "B": ["z", {"C": ["w"]}]}}});
+    assert_eq!(patched(&document, &fault.remedies[0].patch), expected, "{fault:?}");
+}
+
+#[test]
+fn patches_of_what_is_written_out_fit_what_was_sent() {
+    let written = json!({"dataset": ID, "unlisted": "refuse", "attributes": {"age": {"publish": true}},
+        "method": {"type": "slicing", "guarantee": {"l": 3}, "max_attempts": 5, "split": "relaxed"}});
+    let mut after = written.clone();
+    after["method"]["guarantee"]["l"] = 2.into();
+    after["method"].as_object_mut().unwrap().remove("max_attempts");
+    let sent = json!({"dataset": ID, "method": {"type": "slicing", "guarantee": {"l": 3}, "max_attempts": 5}});
+    let own = patched(&sent, &rewritten(&written, &after, false).unwrap());
+    let expected = json!({"type": "slicing", "guarantee": {"l": 2}, "max_attempts": null});
+    assert_eq!(own, json!({"dataset": ID, "method": expected}));
+    let on_policy = patched(&json!({"dataset": ID, "policy": "p-v1"}), &rewritten(&written, &after, true).unwrap());
+    assert_eq!(on_policy, json!({"dataset": ID, "policy": "p-v1", "method": after["method"]}));
 }

@@ -6,10 +6,10 @@ use uuid::Uuid;
 
 use super::people::{announced, define, evidence, hash, live, new_coverage, population};
 use super::{Bench, TENANT, at, audit_entry, begun, dataset_record, is_conflict};
-use crate::people::{CoverageId, Evidence, KeyedHash};
+use crate::people::{CoverageId, Evidence, KeyedHash, Place};
 use crate::ports::{
-    AdoptedSeries, AlikeKind, AlikeMark, AnnouncementEnd, CARRIED_HASHES, CoverageRecord, HASHES_PER_CALL,
-    NamedPopulation, Store, StoreError,
+    AdoptedSeries, AlikeKind, AlikeMark, AnnouncementEnd, CARRIED_HASHES, CoverageRecord, CoverageSelection,
+    HASHES_PER_CALL, NamedPopulation, Store, StoreError,
 };
 
 pub(crate) async fn persons_of_a_coverage_are_read_in_pieces(bench: &impl Bench) {
@@ -112,4 +112,36 @@ pub(crate) async fn a_series_becomes_a_population(bench: &impl Bench) {
     // a published population only grows: one that is defined otherwise is not adopted
     let other = NamedPopulation { name: "people".to_owned(), population: population(&["other"]) };
     assert!(is_conflict(&store.adopt_series(&AdoptedSeries { population: other, ..series }).await));
+}
+
+pub(crate) async fn a_kept_coverage_is_listed_by_its_group_anew(bench: &impl Bench) {
+    let store = bench.store();
+    define(&*store, "clinic", &["k"]).await;
+    let first = live(&*store, "clinic", &[1], 1).await;
+    // rows of the clinic that an upload of a former series had too, and are gone
+    let gone = former(&*store, &Evidence { systems: BTreeMap::new(), ..evidence(&[], 2) }).await;
+    let mut new = new_coverage(&evidence(&[2], 2), "clinic", 2);
+    new.coverage.datasets.insert(gone);
+    let both = store.announce_coverage(&new).await.unwrap();
+    store.draw_ticket(TENANT, both).await.unwrap();
+    store.end_announcement(TENANT, both, &AnnouncementEnd::Live).await.unwrap();
+    store.purge_dataset(TENANT, gone, at(9), &audit_entry()).await.unwrap();
+    let representatives = async || {
+        let read = store.select_coverages(TENANT, 0, &CoverageSelection::default()).await.unwrap();
+        read.records.into_iter().map(|record| record.id).collect::<Vec<_>>()
+    };
+    assert_eq!(representatives().await, [first], "both stand alike");
+
+    let series = AdoptedSeries {
+        tenant: TENANT.to_owned(),
+        population: NamedPopulation { name: "people".to_owned(), population: population(&["other"]) },
+        datasets: [(gone, BTreeMap::new())].into(),
+        purged: [gone].into(),
+        audit_entry: audit_entry(),
+    };
+    store.adopt_series(&series).await.unwrap();
+    // what is declared of the clinic alone does not speak for it
+    assert_eq!(representatives().await, [first, both], "it stands by itself");
+    let places = ["clinic", "people"].map(|name| Place::Population(name.to_owned()));
+    assert_eq!(store.published_places(TENANT).await.unwrap(), BTreeSet::from(places));
 }

@@ -6,6 +6,7 @@ pub(crate) mod carried_people;
 pub(crate) mod chains;
 pub(crate) mod datasets;
 pub(crate) mod keys;
+pub(crate) mod ledger_readings;
 pub(crate) mod life;
 pub(crate) mod named_documents;
 pub(crate) mod people;
@@ -299,6 +300,10 @@ macro_rules! conformance {
                 a_population_comes_with_its_statements
                 tickets_drawn_at_once_see_all_lower_ones
                 jobs_at_once_publish_no_person_twice;
+            ledger_readings:
+                the_ledger_moves_with_persons_and_marks
+                a_kept_reading_serves_while_it_holds
+                published_places_are_read_without_documents;
             carried_chains:
                 a_chain_is_carried_whole_and_once
                 a_chain_goes_on_in_one_store_alone
@@ -306,7 +311,8 @@ macro_rules! conformance {
             carried_people:
                 persons_of_a_coverage_are_read_in_pieces
                 marks_of_a_coverage_are_read_by_kind
-                a_series_becomes_a_population;
+                a_series_becomes_a_population
+                a_kept_coverage_is_listed_by_its_group_anew;
             chains:
                 a_chain_begins_once
                 a_state_becomes_current_with_its_release

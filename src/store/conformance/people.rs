@@ -7,7 +7,9 @@ use serde_json::json;
 use uuid::Uuid;
 
 use super::{Bench, TENANT, at, audit_entry, begun, dataset, dataset_record, is_conflict};
-use crate::inputs::{JobPeople, JobPersons, PersonKeys, RowChoice, announce, chosen_rows, standing};
+use crate::inputs::{
+    JobPeople, JobPersons, KeptReadings, PeopleLedger, PersonKeys, RowChoice, announce, chosen_rows, standing,
+};
 use crate::microdata::{Chunk, ChunkColumn, Interner};
 use crate::people::{
     Coverage, CoverageId, Evidence, Fold, JudgedRows, KeyedHash, LedgerView, Look, Place, Population, PopulationError,
@@ -140,7 +142,7 @@ pub(crate) async fn one_coverage_stands_for_its_group(bench: &impl Bench) {
     let selected = |selection: CoverageSelection| {
         let store = store.clone();
         async move {
-            let records = store.select_coverages(TENANT, low + 1, &selection).await.unwrap();
+            let records = store.select_coverages(TENANT, low + 1, &selection).await.unwrap().records;
             let all = store.standing_coverages(TENANT, low + 1).await.unwrap();
             assert!(records.iter().all(|record| all.contains(record)));
             records.into_iter().map(|record| record.id).collect::<Vec<_>>()
@@ -165,7 +167,7 @@ pub(crate) async fn one_coverage_stands_for_its_group(bench: &impl Bench) {
     let end = AnnouncementEnd::Joined { target: clinic[2], coverage, published: BTreeSet::new(), learned: Vec::new() };
     store.end_announcement(TENANT, pending, &end).await.unwrap();
     assert_eq!(selected(of_dataset(9)).await, [clinic[0], clinic[2], births, undeclared]);
-    assert!(store.select_coverages("x", low, &of_dataset(2)).await.unwrap().is_empty(), "another tenant's");
+    assert!(store.select_coverages("x", low, &of_dataset(2)).await.unwrap().records.is_empty(), "another tenant's");
 }
 
 pub(crate) async fn coverages_stand_in_the_order_of_tickets(bench: &impl Bench) {
@@ -527,7 +529,7 @@ async fn run(store: Arc<dyn Store>, persons: Vec<u128>, table: u128) -> bool {
     let people = JobPeople { evidence: Arc::new(evidence.clone()), persons };
     let id = announce(&*store, &new_coverage(&evidence, "clinic", table), &people).await.unwrap();
     let ticket = store.draw_ticket(TENANT, id).await.unwrap();
-    let publishes = BTreeSet::from(["age".to_owned()]);
+    let (publishes, kept) = (BTreeSet::from(["age".to_owned()]), KeptReadings::default());
     let dataset = Uuid::from_u128(table);
     let rows = JudgedRows {
         dataset,
@@ -537,7 +539,8 @@ async fn run(store: Arc<dyn Store>, persons: Vec<u128>, table: u128) -> bool {
         is_republication: false,
     };
     loop {
-        let found = standing(&*store, TENANT, ticket, &people, &[]).await.unwrap();
+        let ledger = PeopleLedger { store: &*store, tenant: TENANT, kept: &kept };
+        let found = standing(ledger, ticket, &people, &[]).await.unwrap();
         let statements = store.separations(TENANT).await.unwrap();
         let policy = UnrelatedPolicy::Refuse;
         let view = LedgerView { live: &found.live, pending: &found.pending, statements: &statements, policy };

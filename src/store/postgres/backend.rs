@@ -10,7 +10,8 @@ pub(in crate::store) use super::error::{PostgresTransactionError as TransactionE
 pub(in crate::store) use super::listen::notify;
 pub(in crate::store) use super::locks::*;
 pub(in crate::store) use super::people::{
-    LOCKED_COVERAGE, insert_marks, insert_persons, marks_of, selected_coverages, share_persons,
+    LOCKED_COVERAGE, insert_marks, insert_persons, marks_of, persons_of, selected_coverages, share_persons,
+    share_tables,
 };
 pub(in crate::store) use super::pool::run_transaction;
 pub(in crate::store) use super::queue::CLAIM;
@@ -19,8 +20,10 @@ use crate::ports::StoreError;
 pub(in crate::store) use crate::store::shared::api_keys::postgres::log;
 pub(in crate::store) use crate::store::shared::chains::postgres::{chain_of, join_coverage, settle_chain, step_chain};
 pub(in crate::store) use crate::store::shared::people::postgres::{
-    define, end_announced, list_coverage, locked, next_ticket, standing, system_number, void_unpublished,
+    end_announced, list_coverage, locked, next_ticket, people_changed, registry_of, standing, system_number,
+    void_unpublished,
 };
+pub(in crate::store) use crate::store::shared::people_entries::postgres::{define, live_places};
 pub(in crate::store) use crate::store::shared::queue::postgres::{end_running, erase_key};
 pub(in crate::store) use crate::store::shared::tenants::postgres::settings_of;
 

@@ -1,5 +1,7 @@
 //! Many hashes at once: persons and marks of coverages.
 
+use std::collections::BTreeSet;
+
 use sqlx::PgConnection;
 use uuid::Uuid;
 
@@ -7,7 +9,7 @@ use super::PostgresStore;
 use super::error::failed;
 use crate::people::KeyedHash;
 use crate::ports::{AlikeMark, CoverageSelection, StoreError};
-use crate::store::rows::{AlikeRow, CommonMarkRow, CoverageRow};
+use crate::store::rows::{AlikeRow, CommonMarkRow, CoverageRow, PersonRange, hash_of};
 
 /// The shared text, holding the row.
 pub(in crate::store) const LOCKED_COVERAGE: &str = "\
@@ -27,16 +29,20 @@ SELECT DISTINCT c.hash FROM UNNEST($3) AS w (hash)
 JOIN covered AS c ON c.system = (SELECT id FROM key_systems WHERE tenant = $1 AND name = $2) AND c.hash = w.hash
 JOIN coverages AS v ON v.id = c.coverage WHERE v.state = 'live' AND (CAST($4 AS UUID) IS NULL OR v.job = $4)";
 
-/// A mark that more than four other coverages have says nothing of any; without a bound, the marks of small domains would grow
-/// with each night.
+const COVERAGE_PERSONS: &str = "\
+-- coverage_persons
+SELECT c.hash FROM covered AS c JOIN coverages AS v ON v.id = c.coverage
+WHERE v.tenant = $1 AND c.coverage = $2 AND c.system = $3 AND ($4 IS NULL OR c.hash > $4) ORDER BY c.hash LIMIT $5";
+
+/// A mark that more than four other coverages have says nothing of any, hence no more are read; without a bound, the marks of
+/// small domains would grow with each night.
 const COMMON_MARKS: &str = "\
 -- common_marks
-SELECT a.coverage, a.hash, a.kind, a.weight FROM UNNEST($2) AS w (hash)
-JOIN alike AS a ON a.hash = w.hash
-JOIN coverages AS v ON v.id = a.coverage WHERE v.tenant = $1 AND v.state <> 'void'
-AND (SELECT COUNT(*) FROM (SELECT 1 FROM alike AS b JOIN coverages AS o ON o.id = b.coverage
-  WHERE b.hash = w.hash AND o.state <> 'void' LIMIT 6) AS others) < 6
-ORDER BY a.coverage, a.kind, a.hash";
+SELECT h.coverage, w.hash, h.kind, h.weight FROM UNNEST($2) AS w (hash)
+CROSS JOIN LATERAL (SELECT coverage, kind, weight, COUNT(*) OVER () AS holders FROM (
+  SELECT a.coverage, a.kind, a.weight FROM alike AS a JOIN coverages AS v ON v.id = a.coverage
+  WHERE a.hash = w.hash AND v.tenant = $1 AND v.state <> 'void' LIMIT 6) AS few) AS h
+WHERE h.holders < 6";
 
 const MARKS_OF: &str = "\
 -- marks_of
@@ -61,6 +67,12 @@ WHERE tenant = $1 AND (state = 'live' OR state = 'pending' AND ticket < $2) AND 
 const SHARE_PERSONS: &str = "\
 -- share_persons
 SELECT EXISTS (SELECT 1 FROM covered AS a JOIN covered AS b ON b.system = a.system AND b.hash = a.hash
+WHERE a.coverage = ANY($1) AND b.coverage = ANY($2))";
+
+/// Takes two arrays of coverages.
+const SHARE_TABLES: &str = "\
+-- share_tables
+SELECT EXISTS (SELECT 1 FROM coverage_tables AS a JOIN coverage_tables AS b ON b.mark = a.mark
 WHERE a.coverage = ANY($1) AND b.coverage = ANY($2))";
 
 const INSERT_PERSONS: &str = "\
@@ -95,9 +107,11 @@ impl PostgresStore {
         system: &str,
         persons: &[KeyedHash],
         job: Option<Uuid>,
-    ) -> Result<Vec<Vec<u8>>, StoreError> {
-        run_sql!(query_scalar.fetch_all, &self.pool, PUBLISHED_PERSONS, tenant, system, bytes(persons), job)
-            .map_err(failed)
+    ) -> Result<BTreeSet<KeyedHash>, StoreError> {
+        let found: Vec<Vec<u8>> =
+            run_sql!(query_scalar.fetch_all, &self.pool, PUBLISHED_PERSONS, tenant, system, bytes(persons), job)
+                .map_err(failed)?;
+        found.iter().map(|bytes| hash_of(bytes)).collect()
     }
 
     pub(in crate::store) async fn find_common_marks(
@@ -107,6 +121,21 @@ impl PostgresStore {
     ) -> Result<Vec<CommonMarkRow>, StoreError> {
         run_sql!(query_as.fetch_all, &self.pool, COMMON_MARKS, tenant, bytes(hashes)).map_err(failed)
     }
+}
+
+/// Persons of a coverage by a key system, in order.
+pub(in crate::store) async fn persons_of(
+    connection: &mut PgConnection,
+    tenant: &str,
+    coverage: i64,
+    system: i64,
+    range: PersonRange,
+) -> Result<Vec<KeyedHash>, StoreError> {
+    let after = range.after.map(|hash| hash.to_bytes().to_vec());
+    let found: Vec<Vec<u8>> =
+        run_sql!(query_scalar.fetch_all, connection, COVERAGE_PERSONS, tenant, coverage, system, after, range.most)
+            .map_err(failed)?;
+    found.iter().map(|bytes| hash_of(bytes)).collect()
 }
 
 /// The marks of a coverage from a kind on, by kind and hash.
@@ -138,6 +167,15 @@ pub(in crate::store) async fn share_persons(
     other: &[i64],
 ) -> Result<bool, sqlx::Error> {
     run_sql!(query_scalar.fetch_one, connection, SHARE_PERSONS, one, other)
+}
+
+/// Whether a table stands in a coverage of each list.
+pub(in crate::store) async fn share_tables(
+    connection: &mut PgConnection,
+    one: &[i64],
+    other: &[i64],
+) -> Result<bool, sqlx::Error> {
+    run_sql!(query_scalar.fetch_one, connection, SHARE_TABLES, one, other)
 }
 
 /// Adds persons to a coverage, and says how many were new.

@@ -109,7 +109,20 @@ fn from_digits<'de, D: Deserializer<'de>>(digits: D) -> Result<Vec<u8>, D::Error
     Ok(KeyedHash::deserialize(digits)?.to_bytes().to_vec())
 }
 
-#[derive(FromRow, Deserialize)]
+/// A coverage that has a mark, with the kind and the weight of the mark there.
+#[derive(Clone, Copy, Deserialize)]
+pub(in crate::store) struct MarkHolder(i64, i64, i64);
+
+/// Persons that are read at once.
+#[derive(Clone, Copy)]
+pub(in crate::store) struct PersonRange {
+    /// The last one that was read before.
+    pub(in crate::store) after: Option<KeyedHash>,
+    /// Most of them.
+    pub(in crate::store) most: i64,
+}
+
+#[derive(FromRow)]
 pub(in crate::store) struct CommonMarkRow {
     coverage: i64,
     #[sqlx(flatten)]
@@ -117,6 +130,10 @@ pub(in crate::store) struct CommonMarkRow {
 }
 
 impl CommonMarkRow {
+    pub(in crate::store) fn new(hash: KeyedHash, MarkHolder(coverage, kind, weight): MarkHolder) -> Self {
+        Self { coverage, row: AlikeRow { hash: hash.to_bytes().to_vec(), kind, weight } }
+    }
+
     pub(in crate::store) fn mark(self) -> Result<(CoverageId, AlikeMark), StoreError> {
         Ok((CoverageId(self.coverage), self.row.mark()?))
     }

@@ -209,7 +209,8 @@ both_stores! {
         let own = own.into_iter().map(CoverageRecord::from).find(|of| of.coverage.chain.is_some());
         let Some(own) = own else { return Ok(()) };
         if !counts {
-            run_sql!(query.execute, connection, people::VOID_LIVE, tenant, own.id.0)?;
+            run_sql!(query.execute, &mut *connection, people::VOID_LIVE, tenant, own.id.0)?;
+            people_changed(connection, tenant).await?;
             return Ok(());
         }
         let all: Vec<CoverageRow> = run_sql!(query_as.fetch_all, &mut *connection, sql::CHAIN_COVERAGES, tenant)?;
@@ -234,7 +235,8 @@ both_stores! {
             target: chain, coverage: night.coverage, published: night.published, learned,
         };
         join_coverage(connection, tenant, own, &end).await?;
-        run_sql!(query.execute, connection, people::VOID_LIVE, tenant, own.0)?;
+        run_sql!(query.execute, &mut *connection, people::VOID_LIVE, tenant, own.0)?;
+        people_changed(connection, tenant).await?;
         Ok(())
     }
 

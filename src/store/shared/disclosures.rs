@@ -1,6 +1,8 @@
 //! The ledger: disclosures, active rules and statements.
 
 use async_trait::async_trait;
+use chrono::{DateTime, Utc};
+use uuid::Uuid;
 
 use crate::ports::{
     ActiveRuleRecord, AuditEntry, DisclosureRecord, DisclosureStore, LedgerSnapshot, SeriesRecord, SeriesStatements,
@@ -44,6 +46,12 @@ both_stores! {
                 run_sql!(query_as.fetch_all, &mut *tx, sql::STATEMENTS, tenant, series).map_err(failed)?;
             let statements = statements.into_iter().map(StatementRecord::from).collect();
             Ok(SeriesStatements { version: version.unwrap_or(0), statements })
+        }
+
+        async fn series_datasets(&self, tenant: &str, series: &str) -> Result<Vec<Uuid>, StoreError> {
+            let found: Vec<(Uuid, DateTime<Utc>)> =
+                run_sql!(query_as.fetch_all, self.reader(), sql::SERIES_DATASETS, tenant, series).map_err(failed)?;
+            Ok(found.into_iter().map(|(id, _)| id).collect())
         }
 
         async fn series(&self, tenant: &str, series: &str) -> Result<SeriesRecord, StoreError> {

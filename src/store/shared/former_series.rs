@@ -30,7 +30,8 @@ both_stores! {
             let mut tx = self.begin().await?;
             let ticket = next_ticket(&mut tx, tenant).await?;
             let standing = standing(&mut tx, tenant, ticket).await?;
-            if define(&mut tx, tenant, population, &standing).await?.is_err() {
+            let is_live = standing.iter().any(|record| record.coverage.populations.contains(&population.name));
+            if define(&mut tx, tenant, population, is_live).await?.is_err() {
                 return Err(StoreError::Conflict.into());
             }
             for (dataset, person) in datasets {
@@ -47,6 +48,8 @@ both_stores! {
                     None => begin_coverage_anew(&mut tx, tenant, record).await?,
                 }
             }
+            // evidence is collected anew
+            people_changed(&mut tx, tenant).await?;
             log(&mut tx, audit_entry).await?;
             Ok(tx.commit().await?)
         }

@@ -32,6 +32,7 @@ mod idempotency;
 mod lifecycle;
 mod named_documents;
 pub(super) mod people;
+pub(super) mod people_entries;
 mod portable;
 pub(super) mod queue;
 mod queue_stats;

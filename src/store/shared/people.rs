@@ -5,59 +5,16 @@ use std::collections::{BTreeMap, BTreeSet};
 use async_trait::async_trait;
 use uuid::Uuid;
 
-use crate::people::{
-    Coverage, CoverageId, Evidence, KeyedHash, Place, PopulationError, PopulationRegistry, Separation,
-    SeparationStatement, SignatureSample,
-};
+use crate::people::{Coverage, CoverageId, Evidence, KeyedHash, Place, PopulationRegistry, SignatureSample};
 use crate::ports::{
-    AlikeMark, AnnouncementEnd, CoverageRecord, CoverageSelection, CoverageState, NamedPopulation, NewCoverage,
-    PeopleEntry, PeopleEntryOutcome, PeopleStore, SeparationRecord, SeriesStatement, StoreError,
+    AlikeMark, AnnouncementEnd, CoverageRecord, CoverageSelection, CoverageState, CoveragesAt, LedgerMoment,
+    NewCoverage, PeopleEntry, PeopleEntryOutcome, PeopleStore, SeparationRecord, StoreError,
 };
 use crate::store::rows::{
-    CommonMarkRow, CoverageRow, CutsRow, EvidenceRow, KeySystemRow, PopulationRow, SeparationRow, hash_of, joined,
-    number, parted, registry, samples,
+    CommonMarkRow, CoverageRow, CutsRow, EvidenceRow, KeySystemRow, PopulationRow, SeparationRow, joined, number,
+    parted, registry, samples,
 };
-use crate::store::sql::{disclosures, people as sql, series as series_sql};
-
-/// What the definition of a population changes.
-pub(in crate::store) enum Definition {
-    New,
-    Changed,
-    Equal,
-}
-
-/// Coverages by the places that statements name them by.
-fn by_place(standing: &[CoverageRecord]) -> BTreeMap<Place, Vec<&CoverageRecord>> {
-    let mut places: BTreeMap<Place, Vec<&CoverageRecord>> = BTreeMap::new();
-    for record in standing {
-        for place in record.coverage.places() {
-            places.entry(place).or_default().push(record);
-        }
-    }
-    places
-}
-
-/// Whether a coverage stands on both sides, or an equal table.
-fn have_common_table(one: &[&CoverageRecord], other: &[&CoverageRecord]) -> bool {
-    let ids: BTreeSet<CoverageId> = one.iter().map(|record| record.id).collect();
-    let tables: BTreeSet<&KeyedHash> = one.iter().flat_map(|record| &record.coverage.tables).collect();
-    let is_common = |record: &&CoverageRecord| {
-        ids.contains(&record.id) || record.coverage.tables.iter().any(|table| tables.contains(table))
-    };
-    other.iter().any(is_common)
-}
-
-fn have_common_system(one: &[&CoverageRecord], other: &[&CoverageRecord]) -> bool {
-    let systems: BTreeSet<&String> = one.iter().flat_map(|record| record.coverage.systems.keys()).collect();
-    other.iter().any(|record| record.coverage.systems.keys().any(|name| systems.contains(name)))
-}
-
-/// The announced coverage that has to end before a statement is judged: one of a place that the statement names.
-fn awaited(statements: &[&SeparationStatement], standing: &[CoverageRecord]) -> Option<CoverageId> {
-    let named: BTreeSet<&Place> = statements.iter().flat_map(|statement| &statement.of).collect();
-    let is_named = |record: &&CoverageRecord| record.coverage.places().iter().any(|place| named.contains(place));
-    standing.iter().filter(|record| record.state == CoverageState::Pending).find(is_named).map(|record| record.id)
-}
+use crate::store::sql::people as sql;
 
 fn records(rows: Vec<CoverageRow>) -> Vec<CoverageRecord> {
     let mut records: Vec<CoverageRecord> = rows.into_iter().map(CoverageRow::into).collect();
@@ -220,9 +177,19 @@ both_stores! {
             run_transaction("draw_ticket", draw).await
         }
 
+        async fn published_places(&self, tenant: &str) -> Result<BTreeSet<Place>, StoreError> {
+            let mut tx = self.begin_snapshot().await.map_err(failed)?;
+            live_places(&mut tx, tenant).await
+        }
+
         async fn standing_coverages(&self, tenant: &str, ticket: i64) -> Result<Vec<CoverageRecord>, StoreError> {
             let mut tx = self.begin_snapshot().await.map_err(failed)?;
             standing(&mut tx, tenant, ticket).await.map_err(failed)
+        }
+
+        async fn ledger_moment(&self, tenant: &str) -> Result<LedgerMoment, StoreError> {
+            let mut tx = self.begin_snapshot().await.map_err(failed)?;
+            moment(&mut tx, tenant).await.map_err(failed)
         }
 
         async fn select_coverages(
@@ -230,10 +197,11 @@ both_stores! {
             tenant: &str,
             ticket: i64,
             selection: &CoverageSelection,
-        ) -> Result<Vec<CoverageRecord>, StoreError> {
+        ) -> Result<CoveragesAt, StoreError> {
             let mut tx = self.begin_snapshot().await.map_err(failed)?;
+            let moment = moment(&mut tx, tenant).await.map_err(failed)?;
             let rows = selected_coverages(&mut tx, tenant, ticket, selection).await.map_err(failed)?;
-            Ok(records(rows))
+            Ok(CoveragesAt { moment, records: records(rows) })
         }
 
         async fn common_persons(
@@ -252,8 +220,7 @@ both_stores! {
             system: &str,
             persons: &[KeyedHash],
         ) -> Result<BTreeSet<KeyedHash>, StoreError> {
-            let found = self.find_published_persons(tenant, system, persons, None).await?;
-            found.iter().map(|bytes| hash_of(bytes)).collect()
+            self.find_published_persons(tenant, system, persons, None).await
         }
 
         async fn persons_of_job(
@@ -263,8 +230,7 @@ both_stores! {
             system: &str,
             persons: &[KeyedHash],
         ) -> Result<BTreeSet<KeyedHash>, StoreError> {
-            let found = self.find_published_persons(tenant, system, persons, Some(job)).await?;
-            found.iter().map(|bytes| hash_of(bytes)).collect()
+            self.find_published_persons(tenant, system, persons, Some(job)).await
         }
 
         async fn common_marks(
@@ -273,7 +239,10 @@ both_stores! {
             hashes: &[KeyedHash],
         ) -> Result<Vec<(CoverageId, AlikeMark)>, StoreError> {
             let found: Vec<CommonMarkRow> = self.find_common_marks(tenant, hashes).await?;
-            found.into_iter().map(CommonMarkRow::mark).collect()
+            let mut marks: Vec<(CoverageId, AlikeMark)> =
+                found.into_iter().map(CommonMarkRow::mark).collect::<Result<_, _>>()?;
+            marks.sort_unstable_by_key(|(id, mark)| (*id, mark.kind, mark.hash));
+            Ok(marks)
         }
 
         async fn signature_samples(
@@ -308,6 +277,9 @@ both_stores! {
             let end = || async {
                 let mut tx = self.begin().await?;
                 let ended = run_sql!(query.execute, &mut *tx, sql::VOID_ANNOUNCEMENTS, tenant, job)?.rows_affected();
+                if ended > 0 {
+                    people_changed(&mut tx, tenant).await?;
+                }
                 tx.commit().await?;
                 Ok(ended)
             };
@@ -317,7 +289,10 @@ both_stores! {
         async fn sweep_void_coverages(&self) -> Result<u64, StoreError> {
             let sweep = || async {
                 let mut tx = self.begin().await?;
-                run_sql!(query.execute, &mut *tx, sql::VOID_LOST)?;
+                let ended: Vec<String> = run_sql!(query_scalar.fetch_all, &mut *tx, sql::VOID_LOST)?;
+                for tenant in ended.into_iter().collect::<BTreeSet<String>>() {
+                    people_changed(&mut tx, &tenant).await?;
+                }
                 let ids: Vec<i64> = run_sql!(query_scalar.fetch_all, &mut *tx, sql::VOID_COVERAGES)?;
                 let mut gone = 0;
                 for id in ids {
@@ -329,98 +304,6 @@ both_stores! {
             };
             run_transaction("sweep_void_coverages", sweep).await
         }
-    }
-
-    impl Backend {
-        async fn try_enter_people(&self, entry: &PeopleEntry) -> Result<PeopleEntryOutcome, TransactionError> {
-            let mut tx = self.begin().await?;
-            // who draws a ticket from now on sees what is entered
-            let ticket = next_ticket(&mut tx, &entry.tenant).await?;
-            let standing = standing(&mut tx, &entry.tenant, ticket).await?;
-            let mut is_new = false;
-            let mut is_changed = entry.attributes.is_some();
-            if let Some(named) = &entry.population {
-                match define(&mut tx, &entry.tenant, named, &standing).await? {
-                    Ok(Definition::New) => (is_new, is_changed) = (true, true),
-                    Ok(Definition::Changed) => is_changed = true,
-                    Ok(Definition::Equal) => {}
-                    Err(refused) => return Ok(PeopleEntryOutcome::Refused(refused)),
-                }
-            }
-            let separations = unknown_separations(&mut tx, entry).await?;
-            if let Some(id) = awaited(&separations, &standing) {
-                return Ok(PeopleEntryOutcome::Waits(id));
-            }
-            let (places, mut wrong) = (by_place(&standing), Vec::new());
-            for statement in &separations {
-                if statement.kind == Separation::Disjoint && contradicts(&mut tx, statement, &places).await? {
-                    wrong.push(statement.id);
-                }
-                let (id, body) = (statement.id, Json(*statement));
-                run_sql!(query.execute, &mut *tx, sql::INSERT_SEPARATION, id, &entry.tenant, body, entry.at)?;
-            }
-            if !wrong.is_empty() {
-                return Ok(PeopleEntryOutcome::Contradicted(wrong));
-            }
-            if let Some(SeriesStatement { series, statement }) = &entry.attributes {
-                let (id, body, at) = (statement.id, Json(&statement.body), statement.recorded_at);
-                run_sql!(query.execute, &mut *tx, disclosures::INSERT_STATEMENT, id, &entry.tenant, series, body, at)?;
-                run_sql!(query.execute, &mut *tx, series_sql::BUMP_SERIES, &entry.tenant, series)?;
-            }
-            if is_changed || !separations.is_empty() {
-                log(&mut tx, &entry.audit_entry).await?;
-                tx.commit().await?;
-            }
-            Ok(PeopleEntryOutcome::Recorded { is_new })
-        }
-    }
-
-    /// Defines a population within a transaction that has drawn a ticket.
-    pub(in crate::store) async fn define(
-        connection: &mut Connection,
-        tenant: &str,
-        named: &NamedPopulation,
-        standing: &[CoverageRecord],
-    ) -> Result<Result<Definition, PopulationError>, sqlx::Error> {
-        let NamedPopulation { name, population } = named;
-        let mut registry = registry_of(connection, tenant).await?;
-        let definition = match registry.populations.get(name) {
-            None => Definition::New,
-            Some(known) if known == population => return Ok(Ok(Definition::Equal)),
-            Some(_) => Definition::Changed,
-        };
-        let is_live = standing.iter().any(|record| record.coverage.populations.contains(name));
-        if let Err(refused) = registry.define(name, population.clone(), is_live) {
-            return Ok(Err(refused));
-        }
-        for key in &population.person {
-            let system = &registry.systems[&key.key_system];
-            run_sql!(query.execute, &mut *connection, sql::INSERT_KEY_SYSTEM, tenant, &key.key_system, Json(system))?;
-        }
-        run_sql!(query.execute, connection, sql::PUT_POPULATION, tenant, name, Json(population))?;
-        Ok(Ok(definition))
-    }
-
-    /// The statements that were not made before, each once.
-    async fn unknown_separations<'a>(
-        connection: &mut Connection,
-        entry: &'a PeopleEntry,
-    ) -> Result<Vec<&'a SeparationStatement>, sqlx::Error> {
-        if entry.separations.is_empty() {
-            return Ok(Vec::new());
-        }
-        let rows: Vec<SeparationRow> = run_sql!(query_as.fetch_all, connection, sql::SEPARATIONS, &entry.tenant)?;
-        let known: Vec<SeparationStatement> =
-            rows.into_iter().map(|row| SeparationRecord::from(row).statement).collect();
-        let mut made: BTreeSet<(Separation, &[Place; 2])> =
-            known.iter().map(|statement| (statement.kind, &statement.of)).collect();
-        let mut unknown = Vec::new();
-        for statement in &entry.separations {
-            if made.insert((statement.kind, &statement.of)) {
-                unknown.push(statement);
-            }
-        }
-        Ok(unknown)
     }
 
     /// Makes void the live coverages of a dataset of which nothing is disclosed any more.
@@ -442,6 +325,7 @@ both_stores! {
             }
             if !is_disclosed && record.state == CoverageState::Live {
                 run_sql!(query.execute, &mut *connection, sql::VOID_LIVE, tenant, id.0)?;
+                people_changed(connection, tenant).await?;
             }
         }
         Ok(())
@@ -464,8 +348,26 @@ both_stores! {
             return Err(StoreError::Conflict.into());
         }
         join_coverage(connection, tenant, coverage, end).await?;
-        run_sql!(query.execute, connection, sql::SET_STATE, tenant, coverage.0, state.name())?;
+        run_sql!(query.execute, &mut *connection, sql::SET_STATE, tenant, coverage.0, state.name())?;
+        // what becomes live has the persons and marks that it was announced with
+        if state == CoverageState::Void {
+            people_changed(connection, tenant).await?;
+        }
         Ok(())
+    }
+
+    /// Raises the number of changes of persons and marks. No other transaction of the tenant does so until this one ends.
+    pub(in crate::store) async fn people_changed(
+        connection: &mut Connection,
+        tenant: &str,
+    ) -> Result<(), sqlx::Error> {
+        run_sql!(query.execute, connection, sql::PEOPLE_CHANGED, tenant)?;
+        Ok(())
+    }
+
+    async fn moment(connection: &mut Connection, tenant: &str) -> Result<LedgerMoment, sqlx::Error> {
+        let (ticket, changes) = run_sql!(query_as.fetch_one, connection, sql::LEDGER_MOMENT, tenant)?;
+        Ok(LedgerMoment { ticket, changes })
     }
 
     /// Draws a ticket. No other one of the tenant is drawn until the transaction ends.
@@ -473,7 +375,7 @@ both_stores! {
         run_sql!(query_scalar.fetch_one, connection, sql::NEXT_TICKET, tenant)
     }
 
-    async fn registry_of(connection: &mut Connection, tenant: &str) -> Result<PopulationRegistry, sqlx::Error> {
+    pub(in crate::store) async fn registry_of(connection: &mut Connection, tenant: &str) -> Result<PopulationRegistry, sqlx::Error> {
         let systems: Vec<KeySystemRow> = run_sql!(query_as.fetch_all, &mut *connection, sql::KEY_SYSTEMS, tenant)?;
         let populations: Vec<PopulationRow> = run_sql!(query_as.fetch_all, connection, sql::POPULATIONS, tenant)?;
         Ok(registry(systems, populations))
@@ -539,20 +441,4 @@ both_stores! {
         Ok(number.ok_or(StoreError::NotFound)?)
     }
 
-    /// Whether coverages have persons or tables in common that a statement denies.
-    async fn contradicts(
-        connection: &mut Connection,
-        statement: &SeparationStatement,
-        places: &BTreeMap<Place, Vec<&CoverageRecord>>,
-    ) -> Result<bool, sqlx::Error> {
-        let [one, other] = statement.of.each_ref().map(|place| places.get(place).map_or(&[][..], Vec::as_slice));
-        if have_common_table(one, other) {
-            return Ok(true);
-        }
-        if !have_common_system(one, other) {
-            return Ok(false);
-        }
-        let numbers = |records: &[&CoverageRecord]| records.iter().map(|record| record.id.0).collect::<Vec<_>>();
-        share_persons(connection, &numbers(one), &numbers(other)).await
-    }
 }

@@ -1,6 +1,6 @@
 //! Export and import of the ledger.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
@@ -16,9 +16,9 @@ use crate::ports::{
     ReleaseEntry, SeriesName, StoreError,
 };
 use crate::store::rows::{
-    AlikeRow, ChainRow, DatasetRow, DisclosureRow, PortableCoverageRow, PortableKeySystemRow, PortablePopulationRow,
-    PortableReleaseRow, PortableRuleRow, PortableSeparationRow, PortableStatementRow, PortableVersionRow, hash_of,
-    records, stored,
+    AlikeRow, ChainRow, DatasetRow, DisclosureRow, PersonRange, PortableCoverageRow, PortableKeySystemRow,
+    PortablePopulationRow, PortableReleaseRow, PortableRuleRow, PortableSeparationRow, PortableStatementRow,
+    PortableVersionRow, records, stored,
 };
 use crate::store::sql::{chains, datasets, disclosures, people, portable as sql, series as series_sql};
 
@@ -67,11 +67,7 @@ both_stores! {
             let system: Option<i64> =
                 run_sql!(query_scalar.fetch_optional, &mut *tx, people::SYSTEM_NUMBER, tenant, system).map_err(failed)?;
             let system = system.ok_or(StoreError::NotFound)?;
-            let (after, most) = (after.map(|hash| hash.to_bytes().to_vec()), CARRIED_HASHES as i64);
-            let found: Vec<Vec<u8>> = run_sql!(
-                query_scalar.fetch_all, &mut *tx, sql::COVERAGE_PERSONS, tenant, coverage.0, system, after, most
-            ).map_err(failed)?;
-            found.iter().map(|bytes| hash_of(bytes)).collect()
+            persons_of(&mut tx, tenant, coverage.0, system, PersonRange { after, most: CARRIED_HASHES as i64 }).await
         }
 
         async fn coverage_marks(&self, tenant: &str, coverage: CoverageId) -> Result<Vec<AlikeMark>, StoreError> {
@@ -226,6 +222,10 @@ both_stores! {
         }
         for coverage in &plan.coverages {
             record_coverage(connection, coverage).await?;
+        }
+        let tenants: BTreeSet<&String> = plan.coverages.iter().map(|of| &of.coverage.tenant).collect();
+        for tenant in tenants {
+            people_changed(connection, tenant).await?;
         }
         for chain in &plan.chains {
             record_chain(connection, chain).await?;

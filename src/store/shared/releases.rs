@@ -134,8 +134,8 @@ both_stores! {
 
     impl Backend {
         /// Commits a release in three steps:
-        /// 1. Lock the reuse key, the ledgers of content and series, and the job, in this order; a chain comes last. Until the end no other commit
-        ///    of this series, no new job of this key and no other end of this job can happen.
+        /// 1. Lock the reuse key, the ledgers of content and series, and the job, in this order; a chain comes last. Until
+        ///    the end no other commit of this series, no new job of this key and no other end of this job can happen.
         /// 2. Check that the caller still has the job, by the time after the locks; that no release of the key exists; and
         ///    that the ledger has the version that the release was checked against.
         /// 3. Write. The locks of step 1 protect what step 2 checked, so READ COMMITTED decides as SERIALIZABLE would.

@@ -31,6 +31,17 @@ pub(crate) const NEXT_TICKET: &str = "\
 INSERT INTO ticket_counters (tenant, ticket) VALUES ($1, 1)
 ON CONFLICT (tenant) DO UPDATE SET ticket = ticket_counters.ticket + 1 RETURNING ticket";
 
+/// The last row that a transaction holds, but for a chain.
+pub(crate) const PEOPLE_CHANGED: &str = "\
+-- people_changed
+INSERT INTO people_changes (tenant, changes) VALUES ($1, 1)
+ON CONFLICT (tenant) DO UPDATE SET changes = people_changes.changes + 1";
+
+pub(crate) const LEDGER_MOMENT: &str = "\
+-- ledger_moment
+SELECT COALESCE((SELECT ticket FROM ticket_counters WHERE tenant = $1), 0),
+  COALESCE((SELECT changes FROM people_changes WHERE tenant = $1), 0)";
+
 /// Of rows whose key is there, until their evidence is. Who computes it again after an interruption writes the same.
 pub(crate) const PUT_PERSON_PIECE: &str = "\
 -- put_person_piece
@@ -93,6 +104,28 @@ pub(crate) const STANDING_COVERAGES: &str = "\
 -- standing_coverages
 SELECT id, job, state, ticket, body, published FROM coverages
 WHERE tenant = $1 AND (state = 'live' OR state = 'pending' AND ticket < $2) ORDER BY ticket, id";
+
+/// The same without documents, of those that have a group.
+pub(crate) const GROUPED_COVERAGES: &str = "\
+-- grouped_coverages
+SELECT id, state, people_group FROM coverages
+WHERE tenant = $1 AND people_group IS NOT NULL AND (state = 'live' OR state = 'pending' AND ticket < $2)
+ORDER BY ticket, id";
+
+/// The same of those that have none.
+pub(crate) const UNGROUPED_COVERAGES: &str = "\
+-- ungrouped_coverages
+SELECT id, job, state, ticket, body, published FROM coverages
+WHERE tenant = $1 AND people_group IS NULL AND (state = 'live' OR state = 'pending' AND ticket < $2)
+ORDER BY ticket, id";
+
+pub(crate) const LIVE_GROUPS: &str = "\
+-- live_groups
+SELECT DISTINCT people_group FROM coverages WHERE tenant = $1 AND state = 'live' AND people_group IS NOT NULL";
+
+pub(crate) const LISTED_OF_DATASET: &str = "\
+-- listed_of_dataset
+SELECT coverage FROM coverage_datasets WHERE dataset_id = $1";
 
 /// Coverages whose datasets are not listed are looked into.
 pub(crate) const COVERAGES_OF_DATASET: &str = "\
@@ -165,7 +198,7 @@ UPDATE coverages SET body = $3, published = $4 WHERE tenant = $1 AND id = $2 AND
 pub(crate) const VOID_LOST: &str = "\
 -- void_lost
 UPDATE coverages SET state = 'void' WHERE state = 'pending'
-  AND NOT EXISTS (SELECT 1 FROM jobs WHERE id = coverages.job AND status = 'running')";
+  AND NOT EXISTS (SELECT 1 FROM jobs WHERE id = coverages.job AND status = 'running') RETURNING tenant";
 
 pub(crate) const VOID_COVERAGES: &str = "\
 -- void_coverages

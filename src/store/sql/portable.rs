@@ -51,11 +51,6 @@ pub(crate) const ALL_COVERAGES: &str = "\
 SELECT tenant, id, body, published, cuts FROM coverages
 WHERE state = 'live' AND ($1 IS NULL OR tenant = $1) ORDER BY id";
 
-pub(crate) const COVERAGE_PERSONS: &str = "\
--- coverage_persons
-SELECT c.hash FROM covered AS c JOIN coverages AS v ON v.id = c.coverage
-WHERE v.tenant = $1 AND c.coverage = $2 AND c.system = $3 AND ($4 IS NULL OR c.hash > $4) ORDER BY c.hash LIMIT $5";
-
 pub(crate) const IMPORT_COVERAGE: &str = "\
 -- import_coverage
 INSERT INTO coverages (tenant, job, state, ticket, body, published, cuts) VALUES ($1, $2, 'live', $3, $4, $5, $6)

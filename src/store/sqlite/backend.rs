@@ -12,7 +12,8 @@ pub(in crate::store) use super::CHUNKS_PER_DELETE;
 pub(in crate::store) use super::SqliteStore as Backend;
 pub(in crate::store) use super::error::{SqliteTransactionError as TransactionError, failed};
 pub(in crate::store) use super::people::{
-    LOCKED_COVERAGE, insert_marks, insert_persons, marks_of, selected_coverages, share_persons,
+    LOCKED_COVERAGE, insert_marks, insert_persons, marks_of, persons_of, selected_coverages, share_persons,
+    share_tables,
 };
 pub(in crate::store) use super::pool::run_transaction;
 pub(in crate::store) use super::queue::CLAIM;
@@ -21,8 +22,10 @@ use crate::store::shared::Notification;
 pub(in crate::store) use crate::store::shared::api_keys::sqlite::log;
 pub(in crate::store) use crate::store::shared::chains::sqlite::{chain_of, join_coverage, settle_chain, step_chain};
 pub(in crate::store) use crate::store::shared::people::sqlite::{
-    define, end_announced, list_coverage, locked, next_ticket, standing, system_number, void_unpublished,
+    end_announced, list_coverage, locked, next_ticket, people_changed, registry_of, standing, system_number,
+    void_unpublished,
 };
+pub(in crate::store) use crate::store::shared::people_entries::sqlite::{define, live_places};
 pub(in crate::store) use crate::store::shared::queue::sqlite::{end_running, erase_key};
 pub(in crate::store) use crate::store::shared::tenants::sqlite::settings_of;
 pub(in crate::store) use crate::store::sql::chains::PUT_CHAIN_PIECE;

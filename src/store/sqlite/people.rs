@@ -1,5 +1,7 @@
 //! Many hashes at once: persons and marks of coverages.
 
+use std::collections::BTreeSet;
+
 use sqlx::SqliteConnection;
 use sqlx::types::Json;
 use uuid::Uuid;
@@ -8,7 +10,7 @@ use super::SqliteStore;
 use super::error::failed;
 use crate::people::KeyedHash;
 use crate::ports::{AlikeMark, CoverageSelection, StoreError};
-use crate::store::rows::{AlikeRow, CommonMarkRow, CoverageRow};
+use crate::store::rows::{AlikeRow, CommonMarkRow, CoverageRow, MarkHolder, PersonRange};
 
 /// The one writer needs no lock.
 pub(in crate::store) const LOCKED_COVERAGE: &str = crate::store::sql::people::COVERAGE;
@@ -21,24 +23,32 @@ CROSS JOIN covered AS c
 ON c.system = (SELECT id FROM key_systems WHERE tenant = $1 AND name = $2) AND c.hash = unhex(w.value)
 JOIN coverages AS v ON v.id = c.coverage WHERE v.state <> 'void' GROUP BY c.coverage";
 
+/// In one row, like [`COMMON_MARKS`].
 const PUBLISHED_PERSONS: &str = "\
 -- published_persons
-SELECT DISTINCT c.hash FROM json_each($3) AS w
+SELECT json_group_array(DISTINCT w.value) FROM json_each($3) AS w
 CROSS JOIN covered AS c
 ON c.system = (SELECT id FROM key_systems WHERE tenant = $1 AND name = $2) AND c.hash = unhex(w.value)
 JOIN coverages AS v ON v.id = c.coverage WHERE v.state = 'live' AND ($4 IS NULL OR v.job = $4)";
 
-/// A mark that more than four other coverages have says nothing of any; without a bound, the marks of small domains would grow
-/// with each night. In one row: each row that is fetched wakes the thread of the caller.
+/// In one row, like [`COMMON_MARKS`].
+const COVERAGE_PERSONS: &str = "\
+-- coverage_persons
+SELECT json_group_array(hash) FROM (SELECT hex(c.hash) AS hash FROM covered AS c JOIN coverages AS v ON v.id = c.coverage
+WHERE v.tenant = $1 AND c.coverage = $2 AND c.system = $3 AND ($4 IS NULL OR c.hash > $4) ORDER BY c.hash LIMIT $5)";
+
+/// A mark that more than four other coverages have says nothing of any, hence no more are read; without a bound, the
+/// marks of small domains would grow with each night. In one row: each row that is fetched wakes the thread of the
+/// caller.
 const COMMON_MARKS: &str = "\
 -- common_marks
-SELECT json_group_array(json_array(coverage, json_array(hash, kind, weight))) FROM (
-SELECT a.coverage, hex(a.hash) AS hash, a.kind, a.weight FROM json_each($2) AS w
-CROSS JOIN alike AS a ON a.hash = unhex(w.value)
-JOIN coverages AS v ON v.id = a.coverage WHERE v.tenant = $1 AND v.state <> 'void'
-AND (SELECT COUNT(*) FROM (SELECT 1 FROM alike AS b JOIN coverages AS o ON o.id = b.coverage
-  WHERE b.hash = unhex(w.value) AND o.state <> 'void' LIMIT 6)) < 6
-ORDER BY a.coverage, a.kind, a.hash)";
+WITH found AS MATERIALIZED (SELECT w.value AS hash, (
+  SELECT json_group_array(json_array(coverage, kind, weight)) FROM (
+    SELECT a.coverage, a.kind, a.weight FROM alike AS a JOIN coverages AS v ON v.id = a.coverage
+    WHERE a.hash = unhex(w.value) AND v.tenant = $1 AND v.state <> 'void' LIMIT 6)) AS holders
+FROM json_each($2) AS w)
+SELECT json_group_array(json_array(hash, json(holders))) FROM found
+WHERE holders <> '[]' AND json_array_length(holders) < 6";
 
 /// In one row, like [`COMMON_MARKS`].
 const MARKS_OF: &str = "\
@@ -69,6 +79,14 @@ CROSS JOIN covered AS a ON a.coverage = w.value
 JOIN covered AS b ON b.system = a.system AND b.hash = a.hash
 WHERE b.coverage IN (SELECT value FROM json_each($2)))";
 
+/// Takes two JSON lists of coverages.
+const SHARE_TABLES: &str = "\
+-- share_tables
+SELECT EXISTS (SELECT 1 FROM json_each($1) AS w
+CROSS JOIN coverage_tables AS a ON a.coverage = w.value
+JOIN coverage_tables AS b ON b.mark = a.mark
+WHERE b.coverage IN (SELECT value FROM json_each($2)))";
+
 const INSERT_PERSONS: &str = "\
 -- insert_persons
 INSERT INTO covered (system, hash, coverage) SELECT $1, unhex(w.value), $2 FROM json_each($3) AS w WHERE TRUE
@@ -97,9 +115,11 @@ impl SqliteStore {
         system: &str,
         persons: &[KeyedHash],
         job: Option<Uuid>,
-    ) -> Result<Vec<Vec<u8>>, StoreError> {
-        run_sql!(query_scalar.fetch_all, &self.reader, PUBLISHED_PERSONS, tenant, system, Json(persons), job)
-            .map_err(failed)
+    ) -> Result<BTreeSet<KeyedHash>, StoreError> {
+        let found: Json<BTreeSet<KeyedHash>> =
+            run_sql!(query_scalar.fetch_one, &self.reader, PUBLISHED_PERSONS, tenant, system, Json(persons), job)
+                .map_err(failed)?;
+        Ok(found.0)
     }
 
     pub(in crate::store) async fn find_common_marks(
@@ -107,10 +127,28 @@ impl SqliteStore {
         tenant: &str,
         hashes: &[KeyedHash],
     ) -> Result<Vec<CommonMarkRow>, StoreError> {
-        let found: Json<Vec<CommonMarkRow>> =
+        let found: Json<Vec<(KeyedHash, Vec<MarkHolder>)>> =
             run_sql!(query_scalar.fetch_one, &self.reader, COMMON_MARKS, tenant, Json(hashes)).map_err(failed)?;
-        Ok(found.0)
+        let rows = |(hash, holders): (KeyedHash, Vec<MarkHolder>)| {
+            holders.into_iter().map(move |holder| CommonMarkRow::new(hash, holder))
+        };
+        Ok(found.0.into_iter().flat_map(rows).collect())
     }
+}
+
+/// Persons of a coverage by a key system, in order.
+pub(in crate::store) async fn persons_of(
+    connection: &mut SqliteConnection,
+    tenant: &str,
+    coverage: i64,
+    system: i64,
+    range: PersonRange,
+) -> Result<Vec<KeyedHash>, StoreError> {
+    let after = range.after.map(|hash| hash.to_bytes().to_vec());
+    let found: Json<Vec<KeyedHash>> =
+        run_sql!(query_scalar.fetch_one, connection, COVERAGE_PERSONS, tenant, coverage, system, after, range.most)
+            .map_err(failed)?;
+    Ok(found.0)
 }
 
 /// The marks of a coverage from a kind on, by kind and hash.
@@ -144,6 +182,15 @@ pub(in crate::store) async fn share_persons(
     other: &[i64],
 ) -> Result<bool, sqlx::Error> {
     run_sql!(query_scalar.fetch_one, connection, SHARE_PERSONS, Json(one), Json(other))
+}
+
+/// Whether a table stands in a coverage of each list.
+pub(in crate::store) async fn share_tables(
+    connection: &mut SqliteConnection,
+    one: &[i64],
+    other: &[i64],
+) -> Result<bool, sqlx::Error> {
+    run_sql!(query_scalar.fetch_one, connection, SHARE_TABLES, Json(one), Json(other))
 }
 
 /// Adds persons to a coverage, and says how many were new.

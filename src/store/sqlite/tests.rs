@@ -10,7 +10,7 @@ use crate::clock::Clock;
 use crate::control::Control;
 use crate::engine::EngineError;
 use crate::identity::Caller;
-use crate::inputs::{MemoryBudget, PartStorage};
+use crate::inputs::{KeptReadings, MemoryBudget, PartStorage};
 use crate::jobs::{JobAssignment, JobRunner, RunCompletion, RunError, WorkerConfig, Workers};
 use crate::microdata::formats::IngestLimits;
 use crate::ports::{
@@ -155,6 +155,7 @@ async fn an_upload_into_a_full_store_is_refused_and_leaves_nothing() {
         max_queued_jobs: 1,
         limits: IngestLimits::default(),
         budget: MemoryBudget::default(),
+        readings: KeptReadings::default(),
         spool: std::env::temp_dir(),
     };
     let handle = tokio::runtime::Handle::current();

@@ -105,10 +105,11 @@ fn named<'v>(
     values.map(|value| value.and_then(find)).collect()
 }
 
-/// Number of counterfeits in each bucket of a part.
+/// Number of counterfeits in each bucket of a part, where all buckets have the same number.
 pub(in crate::verifier) const fn counterfeits(rows: RowMeaning) -> u64 {
     match rows {
         RowMeaning::TuplesAndCounterfeits { per_bucket } => per_bucket as u64,
-        RowMeaning::Tuples | RowMeaning::Values => 0,
+        // the members of a persistent bucket are any of its slots: each slot counts
+        RowMeaning::Tuples | RowMeaning::TuplesAndVaryingCounterfeits | RowMeaning::Values => 0,
     }
 }

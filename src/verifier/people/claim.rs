@@ -227,6 +227,24 @@ struct ClaimedRows<'a> {
     statements: &'a [RecordedStatement],
 }
 
+/// The marks of rows without which no other table is alike: blocks of columns that say enough together, and signatures of
+/// single rows.
+#[must_use]
+pub fn decisive_marks(facts: &PeopleFacts) -> BTreeSet<u128> {
+    let (mut surprise, mut singles): (BTreeMap<u16, u64>, BTreeMap<u16, u64>) = (BTreeMap::new(), BTreeMap::new());
+    for mark in &facts.marks {
+        match mark.kind {
+            MarkKind::Block(pair) => *surprise.entry(pair).or_default() += mark.weight,
+            MarkKind::Signature(sample) => *singles.entry(sample).or_default() += u64::from(mark.weight == 1),
+        }
+    }
+    let is_decisive = |mark: &&AuditedMark| match mark.kind {
+        MarkKind::Block(pair) => surprise[&pair] >= ALIKE_SURPRISE,
+        MarkKind::Signature(sample) => mark.weight == 1 && exceeds_fair_coins(singles[&sample], singles[&sample]),
+    };
+    facts.marks.iter().filter(is_decisive).map(|mark| mark.hash).collect()
+}
+
 impl ClaimedRows<'_> {
     /// Whether a statement is about these rows and another coverage.
     fn links(&self, statement: &RecordedStatement, other: &OtherCoverage) -> bool {

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use super::sequential::details;
-use super::{decomposed, slicing};
+use super::{decomposed, republished, slicing};
 use crate::microdata::{Attr, AttrSet};
 use crate::publication::{
     EnforcedBy, Guarantee, MethodDetails, Part, Protected, PublishedTable, RowMeaning, SizeCount, TableGuard,
@@ -31,6 +31,7 @@ pub(in crate::verifier) fn check(input: &VerifierInput<'_>, log: &mut CheckLog) 
         MethodDetails::Slicing { .. } => slicing::claims(input, log),
         MethodDetails::Sequential(sequence) => details::claims(input, sequence, log),
         MethodDetails::Decompose(_) => decomposed::claims(input, log),
+        MethodDetails::Republish(_) => republished::claims(input, log),
     }
     names(input, log);
     for table in &publication.tables {
@@ -106,17 +107,20 @@ fn columns(input: &VerifierInput<'_>, table: &PublishedTable, log: &mut CheckLog
 
 /// Whether a part may hold counterfeits.
 ///
-/// It has the protected attribute alone, under a uniform threshold.
+/// It has the protected attribute alone, under a uniform threshold or in buckets that persist.
 fn counterfeited(input: &VerifierInput<'_>, table: &PublishedTable, part: &Part) -> bool {
-    let MethodDetails::Bucketize { thresholds: Thresholds::Uniform { .. }, .. } = input.publication.method_details
-    else {
-        return false;
+    let is_of_method = match (&input.publication.method_details, part.rows) {
+        (MethodDetails::Bucketize { thresholds: Thresholds::Uniform { .. }, .. }, rows) => {
+            matches!(rows, RowMeaning::TuplesAndCounterfeits { per_bucket } if per_bucket > 0)
+        }
+        (MethodDetails::Republish(_), rows) => rows == RowMeaning::TuplesAndVaryingCounterfeits,
+        _ => false,
     };
     let protected = |guard: &TableGuard| {
         part.columns.len() == 1 && guard.protects == Protected::Attribute(part.columns[0].attribute)
     };
     let guarding = matches!(&table.protection, TableProtection::Guarding(guards) if guards.iter().any(protected));
-    matches!(part.rows, RowMeaning::TuplesAndCounterfeits { per_bucket } if per_bucket > 0) && part.bucketed && guarding
+    is_of_method && part.bucketed && guarding
 }
 
 /// Checks that the parts of a table have the shape that its protection needs.

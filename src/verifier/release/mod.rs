@@ -11,6 +11,7 @@ pub(super) mod overlapping;
 pub(super) mod placement;
 pub(super) mod posteriors;
 pub(super) mod reference;
+pub(super) mod republished;
 pub(super) mod rules;
 pub(super) mod sequential;
 pub(super) mod slicing;

@@ -36,11 +36,13 @@ pub(in crate::verifier) fn check(
         control,
         nodes: publication.tables.iter().map(LiteralTable::from_published).collect(),
         linked: linked_tables(input, &constant, input.dependencies),
+        // with an original, parts show counts of persistent buckets alone
         declared: declared
             .into_iter()
+            .zip(&counts)
             .enumerate()
-            .map(|(index, shown)| match input.original {
-                Some(original) if index < original.attributes().len() => {
+            .map(|(index, (shown, counted))| match input.original {
+                Some(original) if index < original.attributes().len() && counted.is_none() => {
                     let attr = Attr::from(index);
                     let domain = &original.column(attr).domain;
                     input.declared(attr, (0..domain.len() as u32).map(|code| domain.value(code)))
@@ -52,7 +54,7 @@ pub(in crate::verifier) fn check(
             .into_iter()
             .enumerate()
             .map(|(index, shown)| match input.original {
-                Some(original) if index < original.attributes().len() => {
+                Some(original) if index < original.attributes().len() && shown.is_none() => {
                     Some(original.column(Attr::from(index)).counts())
                 }
                 _ => shown,

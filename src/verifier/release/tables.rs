@@ -11,7 +11,7 @@ use super::placement::{PlacedPart, RowCounting};
 use super::posteriors::{PosteriorTally, count, posterior, posteriors, prior};
 use super::reference::{RelativeBuckets, is_relative};
 use super::sequential::details::sequential_details;
-use super::{content, decomposed, dependencies, generalized, noise, overlapping, placement, slicing};
+use super::{content, decomposed, dependencies, generalized, noise, overlapping, placement, republished, slicing};
 use crate::control::Control;
 use crate::microdata::{AttrSet, MAX_ATTRIBUTES};
 use crate::publication::{
@@ -123,10 +123,11 @@ fn lengths(input: &VerifierInput<'_>, tables: &TablesReport, log: &mut CheckLog)
             }
             continue;
         }
-        let with_counterfeits = |rows_of| rows + thresholds::counterfeits(rows_of) * figures.buckets;
-        if figures.rows != rows
-            || table.parts.iter().any(|part| !other(part) && part.len != with_counterfeits(part.rows))
-        {
+        let has_rows = |part: &Part| match part.rows {
+            RowMeaning::TuplesAndVaryingCounterfeits => part.len >= rows,
+            rows_of => part.len == rows + thresholds::counterfeits(rows_of) * figures.buckets,
+        };
+        if figures.rows != rows || table.parts.iter().any(|part| !other(part) && !has_rows(part)) {
             log.fail(CheckName::Columns, format!("table {} does not have {rows} rows", table.name));
             if table.parts.iter().any(|part| part.bucketed) {
                 log.fail(CheckName::Buckets, format!("the buckets of table {} do not hold {rows} rows", table.name));
@@ -206,8 +207,9 @@ impl<'a> TableCheck<'a> {
         let is_joint = self.decomposition.is_some_and(|claim| claim.is_joint(claimed));
         let is_listed = claimed.rows == RowMeaning::Values;
         let lacks_rows = is_joint && self.decomposition.is_some_and(|claim| claim.leaves_out());
-        // with an original, its counts decide eligibility
-        if self.input.original.is_none() && !is_listed && !lacks_rows {
+        // with an original, its counts decide eligibility; but of buckets that persist, their signatures do
+        let is_counted = self.input.original.is_none() || claimed.rows == RowMeaning::TuplesAndVaryingCounterfeits;
+        if is_counted && !is_listed && !lacks_rows {
             report.add_counts(self.input, &part, self.control)?;
         }
         if position == 0 {
@@ -250,12 +252,17 @@ impl<'a> TableCheck<'a> {
         if let Some(buckets) = part.buckets.take() {
             self.compare_buckets(claimed, buckets, log);
         }
-        match (self.slicing.is_some(), self.decomposition.is_some()) {
+        match (self.needs_parts(), self.decomposition.is_some()) {
             (true, _) => self.parts.push(part),
             (false, true) => report.decomposition.0.push(part),
             (false, false) => {}
         }
         Ok(())
+    }
+
+    /// Whether a check needs all parts.
+    fn needs_parts(&self) -> bool {
+        self.slicing.is_some() || republished::details(self.input).is_some()
     }
 
     /// A bucketed part of exact values, to be compared with the others row by row; `None` where a witness says more.
@@ -264,7 +271,7 @@ impl<'a> TableCheck<'a> {
         let labels = part.labels.as_ref().filter(|_| claimed.columns.iter().all(|c| c.cells == CellContent::Exact))?;
         let counting = match claimed.rows {
             RowMeaning::Tuples => RowCounting::Equal,
-            RowMeaning::TuplesAndCounterfeits { .. } => RowCounting::AtMost,
+            RowMeaning::TuplesAndCounterfeits { .. } | RowMeaning::TuplesAndVaryingCounterfeits => RowCounting::AtMost,
             RowMeaning::Values => RowCounting::Listed,
         };
         let columns = part.columns.iter().map(|c| (&original.column(c.attribute).codes, c.ranks.as_deref()));
@@ -300,6 +307,10 @@ impl<'a> TableCheck<'a> {
         let agree = match claimed.rows {
             // a list of values has at least one value for each bucket
             RowMeaning::Values => first.len() == buckets.len() && buckets.ranges().all(|range| !range.is_empty()),
+            RowMeaning::TuplesAndVaryingCounterfeits => {
+                let fits = |(rows, slots): (std::ops::Range<usize>, std::ops::Range<usize>)| rows.len() <= slots.len();
+                first.len() == buckets.len() && first.ranges().zip(buckets.ranges()).all(fits)
+            }
             _ => first.equals_with_more(thresholds::counterfeits(claimed.rows), &buckets),
         };
         if !agree {
@@ -315,7 +326,7 @@ impl<'a> TableCheck<'a> {
                 self.figures.posteriors.extend(found.map(|found| (claim.sensitive, found)));
             }
             Some(claim) => slicing::check(self.input, &claim, &self.parts, self.control, log)?,
-            None => {}
+            None => republished::check(self.input, &self.parts, log),
         }
         self.figures.closed = self.closed.check(self.input, self.table, log);
         let place = format!("table {}", self.table.name);

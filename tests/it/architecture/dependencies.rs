@@ -158,6 +158,8 @@ const ARROWS: &[(&str, &[&str])] = &[
             "control",
         ],
     ),
+    // the state of a population, and its nights
+    ("republication", &["random", "publication", "control"]),
     ("publish", &["privacy", "model", "random", "spec", "problem", "publication", "microdata", "control"]),
     // shares types, no functions, with what it checks
     ("verifier", &["publication", "microdata", "control"]),
@@ -187,6 +189,7 @@ const PURE: &[&str] = &[
     "ledger",
     "people",
     "report",
+    "republication",
     "privacy",
     "utility",
     "model",

@@ -1,12 +1,8 @@
 //! Dependencies that the adversary knows: declared, found in the data, or assumed unknown; and combinations.
 
-use guardian::publication::CheckName;
-use guardian::report::Manifest;
 use serde_json::{Value, json};
 
-use super::repairs::merge;
 use crate::support::harness::{Server, kind, versatile};
-use crate::support::library::{Original, Random, publish, table, verify_against};
 
 /// 240 people: zip determines county, and nothing else determines anything.
 fn people() -> String {
@@ -80,59 +76,6 @@ async fn a_dependency_in_the_data_is_protected_from() {
     assert_eq!(manifest["dependencies"]["discovered"], json!([]));
     assert!(apart(&manifest, "age", "zip"));
     server.stop().await;
-}
-
-/// The chapter of a diagnosis is in no rule. Beside the age it would tie the age to the diagnosis.
-#[tokio::test(flavor = "multi_thread")]
-async fn plan_and_manifest_list_what_moves_an_attribute() {
-    let mut random = Random(11);
-    let mut row = || {
-        let [age, sex, dx, income] = [9, 2, 8, 5].map(|values| random.below(values));
-        format!("{age},{sex},c{},d{dx},i{income}\n", dx / 4)
-    };
-    let csv = "age,sex,chapter,dx,income\n".to_owned() + &(0..240).map(|_| row()).collect::<String>();
-    let names = ["age", "sex", "chapter", "dx", "income"];
-    let attributes: Value = names.map(|name| (name.to_owned(), json!({"publish": true}))).into_iter().collect();
-    let mut method = versatile(&["age -> dx", "age, sex -> income"]);
-    method["algorithm"] = "uad".into();
-    let link = json!({"determinant": ["dx"], "dependent": ["chapter"]});
-    let used = json!([{"determinant": ["dx"], "dependent": ["chapter"], "used": ["path"]}]);
-    for (members, list, other) in
-        [(json!({}), "discovered", "declared"), (json!({"functional_dependencies": [link]}), "declared", "discovered")]
-    {
-        let mut document = json!({"attributes": attributes, "method": method});
-        merge(&mut document["method"], &members);
-        let server = Server::start().await;
-        let dataset = server.dataset(csv.clone()).await;
-        let mut planned = document.clone();
-        planned["dataset"] = dataset.as_str().into();
-        let plan = server.post("/v1/plans", &planned).await.ok(200);
-        let manifest = server.publish(&dataset, document.clone()).await;
-        for dependencies in [&plan["dependencies"], &manifest["dependencies"]] {
-            assert_eq!((&dependencies[list], &dependencies[other]), (&used, &json!([])), "{dependencies:#}");
-        }
-        assert_eq!(plan["dependencies"]["known"][0]["used"], json!(["path"]), "{plan:#}");
-        assert!(apart(&manifest, "age", "chapter") && !apart(&manifest, "dx", "chapter"), "{manifest:#}");
-        assert_eq!(manifest["verification"]["verified"], true);
-        server.stop().await;
-
-        // where it is assumed unknown the chapter stands beside the age, which the verifier refutes once it is known
-        let original = Original::new(table(csv.as_bytes()));
-        publish(&original, &document).unwrap();
-        document["method"].clone_from(&method);
-        let unknown = json!([{"determinant": ["dx"], "dependent": ["chapter"], "reason": "no reader knows diagnoses"}]);
-        document["method"]["assume_unknown"] = unknown;
-        let job = original.job(&document).unwrap();
-        let (manifest, files) = publish(&original, &document).unwrap();
-        let mut forged = serde_json::to_value(&manifest).unwrap();
-        assert!(!apart(&forged, "age", "chapter"), "{forged:#}");
-        forged["dependencies"]["assumed_unknown"] = json!([]);
-        forged["dependencies"][list] = used.clone();
-        let forged: Manifest = serde_json::from_value(forged).unwrap();
-        let checks = verify_against(&job, &forged, &files, true).checks;
-        let failed: Vec<_> = checks.iter().filter(|check| !check.passed).map(|check| check.check).collect();
-        assert_eq!(failed, [CheckName::Dependencies], "{checks:#?}");
-    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -259,6 +259,14 @@ fn the_demo_keeps_to_itself() {
     assert_eq!(names, ["S.json", "T.csv", "tmp"]);
     assert_eq!(fs::read_dir(&temporary).unwrap().count(), 0, "the store is gone");
     assert_eq!(said.matches("/report?format=html").count(), 2, "{said}");
+
+    // a folder that is named is kept, also one of the usual name
+    let mut command = guardian();
+    command.args(["demo", "--exit", "--listen", "127.0.0.1:0", "--data", "guardian-data"]);
+    let output = run(command.current_dir(folder.0.path()).env("GUARDIAN_DATA", "of-a-service"));
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(fs::read_dir(folder.path("guardian-data")).unwrap().count() > 0);
+    assert!(!folder.path("of-a-service").exists());
     let next: Vec<&str> = said.lines().skip_while(|line| *line != "next:").collect();
     assert!((1..=3).all(|step| next[step].starts_with(&format!("  {step}. "))), "{next:?}");
 }

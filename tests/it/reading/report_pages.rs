@@ -1,13 +1,14 @@
 //! Reports as officers read them: figures against the parts, pages that load and run nothing, and a printed page.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::io::Read;
 use std::process::Command;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use flate2::read::GzDecoder;
-use guardian::report::{Manifest, PAGE_POLICY, PublicReport, public_report, readme, report_page};
+use guardian::publication::TableKind;
+use guardian::report::{Manifest, ManifestTable, PAGE_POLICY, PublicReport, public_report, readme, report_page};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
@@ -110,6 +111,76 @@ fn figures_of_rules_follow_from_the_parts() {
         }
     }
     assert!(compared >= 6, "{compared}");
+}
+
+/// The values that a cell spells: of a set or interval of numbers its ends, of all others itself.
+fn spelled(cell: &str) -> Vec<String> {
+    if let Ok(values) = serde_json::from_str::<Vec<Value>>(cell) {
+        return values.iter().map(Value::to_string).collect();
+    }
+    if cell == "*" {
+        return vec![String::new(); 2];
+    }
+    match cell.split_once("..") {
+        Some((from, to)) if from != to => vec![from.to_owned(), to.to_owned()],
+        Some((from, _)) => vec![from.to_owned()],
+        None => vec![cell.to_owned()],
+    }
+}
+
+#[test]
+fn figures_of_columns_follow_from_the_parts() {
+    let (mut shown, mut several) = (0, 0);
+    let known = json!(["age", "country", "sex"]);
+    let guarantees = json!([{"type": "k_anonymity", "k": 5}]);
+    let generalize = |cells: &str| {
+        let of = json!({"type": "generalize", "quasi_identifiers": known, "sensitive": ["education"],
+            "guarantees": guarantees, "cells": cells});
+        ("generalize", of)
+    };
+    let sliced = json!({"type": "slicing", "sensitive": "education", "guarantee": {"type": "l_diversity", "l": 2},
+        "columns": {"explicit": [["age", "sex"], ["country"], ["education"]]}});
+    let more = [generalize("interval"), generalize("set"), ("three columns", sliced)];
+    for (name, method) in methods().into_iter().chain(more) {
+        let (manifest, report, files) = released(&method);
+        let page = report_page(&report, &manifest).unwrap();
+        let columns = &manifest.utility.columns;
+        let is_counted = |table: &ManifestTable| matches!(table.kind, TableKind::Generalized | TableKind::Sliced);
+        assert_eq!(!columns.is_empty(), manifest.tables.iter().any(is_counted), "{name}");
+        assert_eq!(report.cells.len(), columns.len());
+        for of in columns {
+            let table = manifest.tables.iter().find(|table| table.name == of.table).unwrap();
+            let part = table.parts.iter().find(|part| part.name == of.part).unwrap();
+            let (header, rows) = cells(&files.0[&part.file]);
+            let at = header.iter().position(|name| *name == of.attribute).unwrap();
+            let cells: Vec<&String> = rows.iter().map(|row| &row[at]).collect();
+            let distinct: HashSet<&&String> = cells.iter().collect();
+            let exact = cells.iter().filter(|cell| spelled(cell).len() == 1).count() as u64;
+            assert_eq!((of.distinct, of.exact.count), (distinct.len() as u64, exact), "{name}: {of:?}");
+            assert_eq!((of.exact.of, of.whole.of), (part.rows, part.rows), "{name}: {of:?}");
+            assert!(of.exact.count + of.whole.count <= part.rows, "{name}: {of:?}");
+            if let Some(values) = of.values {
+                let all: usize = cells.iter().map(|cell| spelled(cell).len()).sum();
+                assert_eq!(values.count, all as u64, "{name}: {of:?}");
+            }
+            if let Some(width) = of.mean_width {
+                let ends = |cell: &&String| {
+                    cell.split_once("..").map(|(a, b)| (a.parse::<f64>().unwrap(), b.parse::<f64>().unwrap()))
+                };
+                let ends: Vec<(f64, f64)> = cells.iter().map(|cell| ends(cell).unwrap()).collect();
+                let least = ends.iter().map(|(from, _)| *from).fold(f64::INFINITY, f64::min);
+                let most = ends.iter().map(|(_, to)| *to).fold(f64::NEG_INFINITY, f64::max);
+                let mean = ends.iter().map(|(from, to)| (to - from) / (most - least)).sum::<f64>() / ends.len() as f64;
+                assert!((mean - width).abs() < 1e-4, "{name}: {mean} {of:?}");
+                let whole = ends.iter().filter(|(from, to)| from < to && *from <= least && *to >= most).count() as u64;
+                assert_eq!(of.whole.count, whole, "{name}: {of:?}");
+                several += 1;
+            }
+            assert!(page.contains(&of.in_words()), "{name}: {of:?}");
+            shown += 1;
+        }
+    }
+    assert!(shown >= 10 && several >= 1, "{shown} {several}");
 }
 
 #[test]

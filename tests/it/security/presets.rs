@@ -1,6 +1,7 @@
 //! What the presets of keys suffice for.
 
 use guardian::identity::Preset;
+use reqwest::Method;
 use serde_json::json;
 
 use crate::security::identity::Guarded;
@@ -34,5 +35,67 @@ async fn a_pipeline_sees_what_its_own_tables_say() {
     // what a table is shows nothing of what it says
     assert_eq!(pipeline.get(&format!("/v1/datasets/{foreign}")).await.ok(200)["id"], foreign);
     assert_eq!(guarded.preset(Preset::Officer).items("/v1/datasets").await.len(), 2);
+    guarded.server.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_may_override_the_ledger_alone_makes_people_disjoint() {
+    let guarded = Guarded::start().await;
+    let admin = guarded.preset(Preset::Admin);
+    for name in ["clinic", "births"] {
+        admin.put(&format!("/v1/populations/{name}"), &json!({})).await.ok(201);
+    }
+    let tables = [admin.dataset(HOSPITAL).await, admin.dataset(HOSPITAL).await];
+    let reason = "a claim of a test";
+    let disjoint = |from: serde_json::Value| json!({"disjoint_from": from, "reason": reason});
+    let attempts = |made: &str| {
+        let statements = "/v1/populations/clinic/statements".to_owned();
+        let (defined, new) = ("/v1/populations/clinic".to_owned(), format!("/v1/populations/{made}"));
+        vec![
+            (Method::POST, statements.clone(), disjoint(json!(["births"])), 201),
+            (Method::POST, statements.clone(), disjoint(json!([format!("dataset:{}", tables[0])])), 201),
+            (Method::POST, statements.clone(), disjoint(json!("all")), 201),
+            (
+                Method::POST,
+                statements,
+                json!({"others": {"dataset": tables[0], "than": tables[1]}, "reason": reason}),
+                201,
+            ),
+            (Method::PUT, defined, disjoint(json!(["births"])), 200),
+            (Method::PUT, new.clone(), disjoint(json!("all")), 201),
+            (Method::PUT, new, json!({}), 200),
+        ]
+    };
+    let declared = async || {
+        let mut places = Vec::new();
+        for population in admin.items("/v1/populations").await {
+            let path = format!("/v1/populations/{}", population["name"].as_str().unwrap());
+            places.push((path.clone(), admin.get(&path).await.ok(200)["statements"].clone()));
+        }
+        places
+    };
+    let before = declared().await;
+    assert!(before.iter().all(|(_, statements)| *statements == json!([])), "{before:?}");
+    let may = [Preset::Officer, Preset::Admin];
+    for preset in Preset::ALL.into_iter().filter(|preset| !may.contains(preset)) {
+        let client = guarded.preset(preset);
+        for (method, path, body, _) in attempts(preset.name()) {
+            let answer = client.send(client.request(method, &path).json(&body)).await;
+            assert_eq!(answer.problem(403, "forbidden")["scope"], "ledger:override", "{} {path}", preset.name());
+        }
+        // nor does an upload say it
+        let upload = client.upload_with("same_people=false&reason=other", HOSPITAL.to_owned(), &[]).await;
+        let expected = if preset == Preset::Pipeline { (400, "malformed-request") } else { (403, "forbidden") };
+        upload.problem(expected.0, expected.1);
+    }
+    assert_eq!(declared().await, before, "nothing was entered");
+    for preset in may {
+        let client = guarded.preset(preset);
+        for (method, path, body, status) in attempts(preset.name()) {
+            client.send(client.request(method, &path).json(&body)).await.ok(status);
+        }
+        let path = format!("/v1/populations/{}", preset.name());
+        assert_ne!(client.get(&path).await.ok(200)["statements"], json!([]), "{path}");
+    }
     guarded.server.stop().await;
 }

@@ -10,6 +10,7 @@ pub(crate) mod limits;
 pub(crate) mod long_responses;
 pub(crate) mod policies;
 pub(crate) mod remedies;
+mod remedies_elsewhere;
 pub(crate) mod request_errors;
 pub(crate) mod specification_errors;
 pub(crate) mod taxonomies;

@@ -8,19 +8,19 @@ use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use guardian::control::Progress;
 use guardian::identity::ApiKey;
-use guardian::people::{CoverageId, Evidence, KeyedHash, PopulationRegistry, SignatureSample};
+use guardian::people::{CoverageId, Evidence, KeyedHash, Place, PopulationRegistry, SignatureSample};
 use guardian::ports::{
     AdoptedSeries, AlikeMark, AnnouncementEnd, ApiKeyStore, AuditEntry, AuditFilter, Backlog, CancelOutcome,
     ChainRecord, ChainStore, ChunkEncryptor, ClaimTerms, ClaimedJob, CommitOutcome, CoverageRecord, CoverageSelection,
-    Cursor, DatasetRecord, DatasetStore, DisclosureStore, DocumentKind, DocumentVersion, FormerSeriesStore, Heartbeat,
-    IdempotencyRecord, IdempotencyStore, ImportConflict, ImportSummary, JobEnd, JobFilter, JobQueue, JobRecord,
-    LeaseToken, LedgerCopy, LedgerSnapshot, LedgerTransferStore, LifecycleStore, ListedDataset, ListedJob,
-    ListedRelease, MetadataStore, NamedDocument, NamedDocumentStore, NewChain, NewCoverage, NewDocument,
-    NewIdempotencyKey, NewJob, Page, PartChunkRecord, PeopleEntry, PeopleEntryOutcome, PeopleStore, QueueStatsStore,
-    ReapProblems, Reaped, ReleaseCommit, ReleaseEvent, ReleaseFilter, ReleaseRecord, ReleaseStore, Rotation,
-    RotationCounts, SeparationRecord, SeriesDataset, SeriesRecord, SeriesStatements, SharedStore, StatementRecord,
-    StoreError, StoredChainState, SweepCounts, TenantSettings, TenantStore, Transition, TransitionOutcome,
-    WriteOutcome,
+    CoveragesAt, Cursor, DatasetRecord, DatasetStore, DisclosureStore, DocumentKind, DocumentVersion,
+    FormerSeriesStore, Heartbeat, IdempotencyRecord, IdempotencyStore, ImportConflict, ImportSummary, JobEnd,
+    JobFilter, JobQueue, JobRecord, LeaseToken, LedgerCopy, LedgerMoment, LedgerSnapshot, LedgerTransferStore,
+    LifecycleStore, ListedDataset, ListedJob, ListedRelease, MetadataStore, NamedDocument, NamedDocumentStore,
+    NewChain, NewCoverage, NewDocument, NewIdempotencyKey, NewJob, Page, PartChunkRecord, PeopleEntry,
+    PeopleEntryOutcome, PeopleStore, QueueStatsStore, ReapProblems, Reaped, ReleaseCommit, ReleaseEvent, ReleaseFilter,
+    ReleaseRecord, ReleaseStore, Rotation, RotationCounts, SeparationRecord, SeriesDataset, SeriesRecord,
+    SeriesStatements, SharedStore, StatementRecord, StoreError, StoredChainState, SweepCounts, TenantSettings,
+    TenantStore, Transition, TransitionOutcome, WriteOutcome,
 };
 use guardian::vault::Ciphertext;
 use uuid::Uuid;
@@ -184,6 +184,7 @@ faulty! {
     impl DisclosureStore {
         fn disclosures(tenant: &str, series: &str, content_hash: &[u8; 32]) -> LedgerSnapshot;
         fn series_statements(tenant: &str, series: &str) -> SeriesStatements;
+        fn series_datasets(tenant: &str, series: &str) -> Vec<Uuid>;
         fn series(tenant: &str, series: &str) -> SeriesRecord;
         fn enter_statement(tenant: &str, series: &str, statement: &StatementRecord, audit_entry: &AuditEntry) -> ();
     }
@@ -207,7 +208,9 @@ faulty! {
         fn add_alike_marks(tenant: &str, coverage: CoverageId, marks: &[AlikeMark]) -> ();
         fn draw_ticket(tenant: &str, coverage: CoverageId) -> i64;
         fn standing_coverages(tenant: &str, ticket: i64) -> Vec<CoverageRecord>;
-        fn select_coverages(tenant: &str, ticket: i64, selection: &CoverageSelection) -> Vec<CoverageRecord>;
+        fn ledger_moment(tenant: &str) -> LedgerMoment;
+        fn published_places(tenant: &str) -> BTreeSet<Place>;
+        fn select_coverages(tenant: &str, ticket: i64, selection: &CoverageSelection) -> CoveragesAt;
         fn common_persons(tenant: &str, system: &str, persons: &[KeyedHash]) -> BTreeMap<CoverageId, u64>;
         fn published_persons(tenant: &str, system: &str, persons: &[KeyedHash]) -> BTreeSet<KeyedHash>;
         fn persons_of_job(tenant: &str, job: Uuid, system: &str, persons: &[KeyedHash]) -> BTreeSet<KeyedHash>;

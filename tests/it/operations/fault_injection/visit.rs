@@ -10,7 +10,7 @@ use guardian::api;
 use guardian::api::{App, AuthMethods, ConcurrencyLimit, ConcurrencyLimits, Gateway, Readiness, RenderingCache};
 use guardian::app::{AppService, ReleaseKeySource};
 use guardian::clock::Clock;
-use guardian::inputs::MemoryBudget;
+use guardian::inputs::{KeptReadings, MemoryBudget};
 use guardian::jobs::{Publisher, WorkerConfig, Workers, WorkersHandle};
 use guardian::microdata::formats::IngestLimits;
 use guardian::ports::{Notifier, SharedStore};
@@ -43,6 +43,7 @@ impl Bench {
             clock: clock.clone(),
             budget: budget.clone(),
             limits: limits.clone(),
+            readings: KeptReadings::default(),
             spool: std::env::temp_dir(),
         });
         // a job whose claim got lost is soon found again; on a busy machine that may happen to others too
@@ -74,6 +75,7 @@ impl Bench {
             max_queued_jobs: 100,
             budget,
             limits: limits.clone(),
+            readings: KeptReadings::default(),
             spool: std::env::temp_dir(),
         };
         let router = api::router(App {

@@ -1,0 +1,280 @@
+//! What coverages have in common with the rows of a job: persons, and marks of their cells.
+//!
+//! It is most of what a look at the ledger costs. A plan, a submission, a reservation and a ticket look one after the
+//! other, hence a reading is kept while nothing changes it. Which coverages stand, and what was declared, is read at each
+//! look.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use sha2::{Digest, Sha256};
+use uuid::Uuid;
+
+use super::people::{JobPeople, JobPersons, PersonPlace, declared_datasets};
+use crate::people::{CoverageId, Evidence, KeyedHash, LiveCoverage, Resemblance, SeparationStatement};
+use crate::ports::{
+    AlikeKind, CoverageRecord, CoverageSelection, CoverageState, CoveragesAt, HASHES_PER_CALL, LedgerMoment,
+    PeopleStore, StoreError,
+};
+
+/// Coverages whose samples of signatures are read whole: those with most common signatures.
+const MAX_READ_SAMPLES: usize = 8;
+
+/// Fewer common signatures than these are never twins more often than by chance.
+const MIN_COMMON_SIGNATURES: u64 = 81;
+
+/// How often the ledger is read again for one look, as it changed meanwhile.
+const MAX_READINGS: u32 = 8;
+
+/// Readings that a process keeps, and the coverages that each may name.
+const MAX_KEPT_READINGS: usize = 64;
+const MAX_KEPT_COVERAGES: usize = 1_000;
+
+/// The coverages of a tenant, with what was read of them before.
+#[derive(Clone, Copy)]
+pub struct PeopleLedger<'a> {
+    /// The store.
+    pub store: &'a dyn PeopleStore,
+    /// The tenant.
+    pub tenant: &'a str,
+    /// Readings of before.
+    pub kept: &'a KeptReadings,
+}
+
+/// The last readings of a process, each while nothing changes it.
+#[derive(Clone, Default)]
+pub struct KeptReadings(Arc<Mutex<VecDeque<KeptReading>>>);
+
+struct KeptReading {
+    key: ReadingKey,
+    reading: Arc<PeopleReading>,
+}
+
+/// A tenant, and the persons and marks that were looked up.
+#[derive(Clone, PartialEq, Eq)]
+struct ReadingKey {
+    tenant: String,
+    rows: [u8; 32],
+}
+
+impl ReadingKey {
+    fn new(tenant: &str, people: &JobPeople) -> Self {
+        let mut digest = Sha256::new();
+        match &people.persons {
+            // its evidence never changes
+            JobPersons::OfDataset(dataset) => digest.update(dataset),
+            JobPersons::Listed(listed) => {
+                for (system, persons) in listed.iter() {
+                    digest.update((system.len() as u64).to_be_bytes());
+                    digest.update(system);
+                    digest.update((persons.len() as u64).to_be_bytes());
+                    persons.iter().for_each(|person| digest.update(person.to_bytes()));
+                }
+                people.evidence.telling_marks().iter().for_each(|mark| digest.update(mark.to_bytes()));
+            }
+        }
+        Self { tenant: tenant.to_owned(), rows: digest.finalize().into() }
+    }
+}
+
+impl KeptReadings {
+    fn find(&self, key: &ReadingKey) -> Option<Arc<PeopleReading>> {
+        let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.iter().find(|kept| kept.key == *key).map(|kept| Arc::clone(&kept.reading))
+    }
+
+    fn keep(&self, key: ReadingKey, reading: Arc<PeopleReading>) {
+        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.retain(|kept| kept.key != key);
+        if reading.named() <= MAX_KEPT_COVERAGES {
+            kept.push_front(KeptReading { key, reading });
+            kept.truncate(MAX_KEPT_READINGS);
+        }
+    }
+}
+
+impl fmt::Debug for KeptReadings {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("KeptReadings").finish_non_exhaustive()
+    }
+}
+
+/// What coverages have in common with rows, at a moment.
+#[derive(Default)]
+struct PeopleReading {
+    moment: LedgerMoment,
+    /// Per key system how many persons.
+    persons: BTreeMap<CoverageId, BTreeMap<String, u64>>,
+    /// Those whose blocks say that they are of the same people.
+    by_blocks: BTreeSet<CoverageId>,
+    /// How many signatures, where they might say so.
+    signatures: BTreeMap<CoverageId, u64>,
+}
+
+impl PeopleReading {
+    async fn read(store: &dyn PeopleStore, tenant: &str, people: &JobPeople) -> Result<Self, StoreError> {
+        // before all else: what changes from now on shows
+        let mut reading = Self { moment: store.ledger_moment(tenant).await?, ..Self::default() };
+        for system in people.evidence.systems.keys() {
+            let mut persons = people.batches(store, PersonPlace { tenant, system });
+            while let Some(some) = persons.next().await? {
+                for (id, number) in store.common_persons(tenant, system, &some).await? {
+                    *reading.persons.entry(id).or_default().entry(system.clone()).or_default() += number;
+                }
+            }
+        }
+        reading.add_marks(store, tenant, &people.evidence).await?;
+        Ok(reading)
+    }
+
+    async fn add_marks(
+        &mut self,
+        store: &dyn PeopleStore,
+        tenant: &str,
+        evidence: &Evidence,
+    ) -> Result<(), StoreError> {
+        let mut blocks: BTreeMap<CoverageId, BTreeSet<KeyedHash>> = BTreeMap::new();
+        let mut signatures: BTreeMap<CoverageId, BTreeSet<KeyedHash>> = BTreeMap::new();
+        for some in evidence.telling_marks().chunks(HASHES_PER_CALL) {
+            for (id, mark) in store.common_marks(tenant, some).await? {
+                let of_kind = if mark.kind == AlikeKind::Block { &mut blocks } else { &mut signatures };
+                of_kind.entry(id).or_default().insert(mark.hash);
+            }
+        }
+        let are_alike = |(_, common): &(CoverageId, BTreeSet<KeyedHash>)| {
+            evidence.resemblance(|mark| common.contains(&mark), &[]).is_some()
+        };
+        self.by_blocks = blocks.into_iter().filter(are_alike).map(|(id, _)| id).collect();
+        let numbers = signatures.into_iter().map(|(id, common)| (id, common.len() as u64));
+        self.signatures = numbers.filter(|(_, number)| *number >= MIN_COMMON_SIGNATURES).collect();
+        Ok(())
+    }
+
+    /// Whether it still holds for whom a ticket makes wait for lower ones; without a ticket, for all that were drawn.
+    fn holds_at(&self, moment: LedgerMoment, ticket: i64) -> bool {
+        let last = if ticket > 0 { ticket - 1 } else { moment.ticket };
+        self.moment.changes == moment.changes && self.moment.ticket >= last
+    }
+
+    /// The coverages that have something in common.
+    fn candidates(&self) -> BTreeSet<CoverageId> {
+        self.persons.keys().chain(&self.by_blocks).chain(self.signatures.keys()).copied().collect()
+    }
+
+    fn named(&self) -> usize {
+        self.persons.len() + self.by_blocks.len() + self.signatures.len()
+    }
+
+    fn shares_persons(&self, id: CoverageId) -> bool {
+        self.persons.get(&id).is_some_and(|common| common.values().any(|number| *number > 0))
+    }
+
+    fn common_persons(&self, id: CoverageId) -> BTreeMap<String, u64> {
+        self.persons.get(&id).cloned().unwrap_or_default()
+    }
+}
+
+/// Coverages as they stand to the rows of a job.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct StandingCoverages {
+    /// The live ones.
+    pub live: Vec<LiveCoverage>,
+    /// Pending ones with a lower ticket, lowest first.
+    pub pending: Vec<LiveCoverage>,
+    /// The jobs of these.
+    pub jobs: BTreeMap<CoverageId, Uuid>,
+}
+
+/// Reads what stands against the rows of a job that holds a ticket; with ticket 0 what is live. Of live coverages that share
+/// neither people nor cells with the rows, and of whose datasets nothing is declared, one stands for all of its group.
+///
+/// # Errors
+/// Those of the store; [`StoreError::Unavailable`] where the ledger changes again and again meanwhile.
+pub async fn standing(
+    ledger: PeopleLedger<'_>,
+    ticket: i64,
+    people: &JobPeople,
+    statements: &[SeparationStatement],
+) -> Result<StandingCoverages, StoreError> {
+    let ReadCoverages { reading, records } = read_standing(ledger, ticket, people, statements).await?;
+    let table = people.evidence.table;
+    let meets = |record: &&CoverageRecord| {
+        let is_equal = table.is_some_and(|table| record.coverage.tables.contains(&table));
+        is_equal || reading.shares_persons(record.id)
+    };
+    // exact evidence goes before what cells say
+    let others = records.iter().filter(|record| !meets(record)).map(|record| record.id).collect();
+    let resemblances = resemblances(ledger, &people.evidence, &reading, &others).await?;
+    let mut standing = StandingCoverages::default();
+    for CoverageRecord { id, job, state, coverage, published, .. } in records {
+        if state == CoverageState::Pending {
+            standing.jobs.insert(id, job);
+        }
+        let (common, resemblance) = (reading.common_persons(id), resemblances.get(&id).copied());
+        let list = if state == CoverageState::Live { &mut standing.live } else { &mut standing.pending };
+        list.push(LiveCoverage { id, coverage, published, common, resemblance });
+    }
+    Ok(standing)
+}
+
+/// Coverages that stand, and what they have in common with rows.
+struct ReadCoverages {
+    reading: Arc<PeopleReading>,
+    records: Vec<CoverageRecord>,
+}
+
+/// Reads the coverages that stand, and what these have in common with the rows of a job unless a kept reading says it.
+///
+/// # Errors
+/// Those of the store; [`StoreError::Unavailable`] where the ledger changes again and again meanwhile.
+async fn read_standing(
+    ledger: PeopleLedger<'_>,
+    ticket: i64,
+    people: &JobPeople,
+    statements: &[SeparationStatement],
+) -> Result<ReadCoverages, StoreError> {
+    let PeopleLedger { store, tenant, kept } = ledger;
+    let key = ReadingKey::new(tenant, people);
+    let mut known = kept.find(&key);
+    let (table, datasets) = (people.evidence.table, declared_datasets(statements));
+    for _ in 0..MAX_READINGS {
+        let is_known = known.is_some();
+        let reading = match known.take() {
+            Some(reading) => reading,
+            None => Arc::new(PeopleReading::read(store, tenant, people).await?),
+        };
+        let selection = CoverageSelection { ids: reading.candidates(), table, datasets: datasets.clone() };
+        let CoveragesAt { moment, records } = store.select_coverages(tenant, ticket, &selection).await?;
+        // who has no ticket decides nothing: what others announce meanwhile is seen at the ticket
+        let seen = if is_known || ticket > 0 { moment } else { LedgerMoment { ticket: 0, ..moment } };
+        if reading.holds_at(seen, ticket) {
+            if !is_known {
+                kept.keep(key, Arc::clone(&reading));
+            }
+            return Ok(ReadCoverages { reading, records });
+        }
+    }
+    Err(StoreError::Unavailable("the ledger of people kept changing while it was read".into()))
+}
+
+/// Which coverages among those that share no persons with rows are alike.
+async fn resemblances(
+    ledger: PeopleLedger<'_>,
+    evidence: &Evidence,
+    reading: &PeopleReading,
+    among: &BTreeSet<CoverageId>,
+) -> Result<BTreeMap<CoverageId, Resemblance>, StoreError> {
+    let mut nearest: Vec<(u64, CoverageId)> = reading.signatures.iter().map(|(id, number)| (*number, *id)).collect();
+    nearest.retain(|(_, id)| among.contains(id));
+    nearest.sort_unstable_by(|a, b| b.cmp(a));
+    let by_blocks = among.intersection(&reading.by_blocks).map(|id| (*id, Resemblance::Blocks));
+    let mut found: BTreeMap<CoverageId, Resemblance> = by_blocks.collect();
+    for (_, id) in nearest.into_iter().take(MAX_READ_SAMPLES) {
+        if !found.contains_key(&id) {
+            let samples = ledger.store.signature_samples(ledger.tenant, id).await?;
+            found.extend(evidence.resemblance(|_| false, &samples).map(|by| (id, by)));
+        }
+    }
+    Ok(found)
+}

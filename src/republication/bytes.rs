@@ -1,0 +1,197 @@
+//! The bytes of a state: versioned, bounded while they are read, and refused when damaged.
+
+use std::fmt;
+
+use sha2::{Digest, Sha256};
+
+use super::state::{PersonHash, SensitiveText, State, StateBucket, StateMember};
+
+const MAGIC: &[u8; 4] = b"GRST";
+const VERSION: u8 = 1;
+const DIGEST_BYTES: usize = 32;
+
+/// The reason why bytes are not a state.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum StateError {
+    /// They are no state of this kind, cut, or changed.
+    Damaged,
+    /// A later version of the program wrote them.
+    Version(u8),
+}
+
+impl fmt::Display for StateError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Damaged => f.write_str("the state of the population is damaged"),
+            Self::Version(version) => write!(f, "the state of the population has the unknown version {version}"),
+        }
+    }
+}
+
+impl std::error::Error for StateError {}
+
+impl State {
+    /// The bytes of the state. Equal states have equal bytes.
+    #[must_use]
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let mut bytes = MAGIC.to_vec();
+        bytes.push(VERSION);
+        put_bytes(&mut bytes, &self.terms);
+        put(&mut bytes, self.night);
+        put(&mut bytes, self.values.len() as u32);
+        for value in &self.values {
+            bytes.push(u8::from(value.is_some()));
+            put_bytes(&mut bytes, value.as_deref().unwrap_or_default());
+        }
+        put(&mut bytes, self.signatures.len() as u32);
+        for signature in &self.signatures {
+            bytes.extend_from_slice(&(signature.len() as u16).to_le_bytes());
+            signature.iter().for_each(|&value| put(&mut bytes, value));
+        }
+        put(&mut bytes, self.buckets.len() as u32);
+        for bucket in &self.buckets {
+            put(&mut bytes, bucket.signature);
+            put(&mut bytes, bucket.component);
+        }
+        put(&mut bytes, self.members.len() as u32);
+        for member in &self.members {
+            bytes.extend_from_slice(&member.person.0);
+            put(&mut bytes, member.bucket);
+            bytes.extend_from_slice(&member.slot.to_le_bytes());
+            put(&mut bytes, member.last);
+        }
+        put(&mut bytes, self.forgotten.len() as u32);
+        self.forgotten.iter().for_each(|prefix| bytes.extend_from_slice(&prefix.to_le_bytes()));
+        let digest = Sha256::digest(&bytes);
+        bytes.extend_from_slice(&digest);
+        bytes
+    }
+
+    /// Reads the output of [`State::to_bytes`]. Nothing is allocated that the bytes do not hold.
+    ///
+    /// # Errors
+    /// [`StateError`]
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self, StateError> {
+        let (content, digest) =
+            bytes.split_at_checked(bytes.len().wrapping_sub(DIGEST_BYTES)).ok_or(StateError::Damaged)?;
+        let rest = content.strip_prefix(MAGIC).ok_or(StateError::Damaged)?;
+        let (&version, rest) = rest.split_first().ok_or(StateError::Damaged)?;
+        if version != VERSION {
+            return Err(StateError::Version(version));
+        }
+        if Sha256::digest(content)[..] != *digest {
+            return Err(StateError::Damaged);
+        }
+        let mut reader = Reader(rest);
+        let state = reader.state().filter(|_| reader.0.is_empty()).ok_or(StateError::Damaged)?;
+        if state.is_sound() { Ok(state) } else { Err(StateError::Damaged) }
+    }
+
+    /// Whether all numbers lead somewhere, lists are sorted, and no slot is taken twice.
+    fn is_sound(&self) -> bool {
+        let Self { terms, night, values, signatures, buckets, members, forgotten } = self;
+        let of_signatures = signatures.iter().all(|signature| {
+            !signature.is_empty()
+                && signature.is_sorted()
+                && signature.iter().all(|&value| (value as usize) < values.len())
+        });
+        let of_buckets = buckets.iter().all(|bucket| {
+            let representative = buckets.get(bucket.component as usize);
+            (bucket.signature as usize) < signatures.len()
+                && representative.is_some_and(|of| of.component == bucket.component && of.signature == bucket.signature)
+        });
+        let of_members = || {
+            members.iter().all(|member| {
+                (member.bucket as usize) < buckets.len()
+                    && usize::from(member.slot) < self.signature(member.bucket).len()
+                    && (1..=*night).contains(&member.last)
+            })
+        };
+        let mut slots: Vec<(u32, u16)> = members.iter().map(|member| (member.bucket, member.slot)).collect();
+        slots.sort_unstable();
+        terms.len() <= Self::MAX_TERMS
+            && values.is_sorted_by(|a, b| a < b)
+            && of_signatures
+            && of_buckets
+            && of_members()
+            && members.is_sorted_by(|a, b| a.person < b.person)
+            && slots.is_sorted_by(|a, b| a < b)
+            && forgotten.is_sorted_by(|a, b| a < b)
+    }
+}
+
+fn put(bytes: &mut Vec<u8>, number: u32) {
+    bytes.extend_from_slice(&number.to_le_bytes());
+}
+
+fn put_bytes(bytes: &mut Vec<u8>, text: &[u8]) {
+    put(bytes, text.len() as u32);
+    bytes.extend_from_slice(text);
+}
+
+/// What is left of the bytes.
+struct Reader<'a>(&'a [u8]);
+
+impl<'a> Reader<'a> {
+    fn state(&mut self) -> Option<State> {
+        Some(State {
+            terms: self.text()?.to_vec(),
+            night: self.number()?,
+            values: self.list(5, Self::value)?,
+            signatures: self.list(2, Self::signature)?,
+            buckets: self
+                .list(8, |reader| Some(StateBucket { signature: reader.number()?, component: reader.number()? }))?,
+            members: self.list(26, Self::member)?,
+            forgotten: self.list(8, |reader| reader.array().map(u64::from_le_bytes))?,
+        })
+    }
+
+    fn array<const N: usize>(&mut self) -> Option<[u8; N]> {
+        let (taken, rest) = self.0.split_first_chunk()?;
+        self.0 = rest;
+        Some(*taken)
+    }
+
+    fn number(&mut self) -> Option<u32> {
+        self.array().map(u32::from_le_bytes)
+    }
+
+    fn text(&mut self) -> Option<&'a [u8]> {
+        let length = self.number()? as usize;
+        let (taken, rest) = self.0.split_at_checked(length)?;
+        self.0 = rest;
+        Some(taken)
+    }
+
+    /// A list whose items take at least `least` bytes each.
+    fn list<T>(&mut self, least: usize, item: impl Fn(&mut Self) -> Option<T>) -> Option<Vec<T>> {
+        let length = self.number()? as usize;
+        if length > self.0.len() / least {
+            return None;
+        }
+        (0..length).map(|_| item(self)).collect()
+    }
+
+    fn value(&mut self) -> Option<SensitiveText> {
+        let [is_some] = self.array()?;
+        match (is_some, self.text()?) {
+            (0, []) => Some(None),
+            (1, text) => Some(Some(text.into())),
+            _ => None,
+        }
+    }
+
+    fn signature(&mut self) -> Option<Vec<u32>> {
+        let length = usize::from(u16::from_le_bytes(self.array()?));
+        (0..length).map(|_| self.number()).collect()
+    }
+
+    fn member(&mut self) -> Option<StateMember> {
+        Some(StateMember {
+            person: PersonHash(self.array()?),
+            bucket: self.number()?,
+            slot: u16::from_le_bytes(self.array()?),
+            last: self.number()?,
+        })
+    }
+}

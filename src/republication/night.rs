@@ -1,0 +1,414 @@
+//! One night: the buckets to publish, and the next state.
+
+use std::collections::{BTreeMap, HashMap};
+use std::fmt;
+
+use super::components::ComponentForest;
+use super::division::{Division, Mover, divide};
+use super::founding::{self, Newcomer};
+use super::merging::{self, Single};
+use super::movers;
+use super::state::{PersonHash, SensitiveText, State, StateBucket, StateMember};
+use super::terms::NightTerms;
+use crate::control::{Cancelled, Control};
+use crate::publication::{BucketMerging, ChangedValues};
+use crate::random::RandomStreams;
+
+/// A row of the table of a night.
+#[derive(Clone, Copy)]
+pub struct NightRow {
+    /// The person.
+    pub person: PersonHash,
+    /// The position of the sensitive value in the values of the table.
+    pub value: u32,
+}
+
+/// The table of a night. Rows stand in a secret order.
+#[derive(Clone, Copy)]
+pub struct NightInput<'a> {
+    /// At most one row of a person.
+    pub rows: &'a [NightRow],
+    /// The values that rows refer to.
+    pub values: &'a [SensitiveText],
+}
+
+/// A published bucket.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct NightBucket {
+    /// The whole signature: positions in the values of the night, not falling. What no member has is a counterfeit.
+    pub signature: Vec<u32>,
+    /// The number of members.
+    pub members: u64,
+}
+
+/// What became of the rows of a night. For the holder of the original alone.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct NightTally {
+    /// Rows of persons who were published before.
+    pub known: u64,
+    /// Rows of persons who were never published.
+    pub newcomers: u64,
+    /// Known persons who are published, and were not on the night before.
+    pub returning: u64,
+    /// Persons who were published on the night before, and are not in the table.
+    pub departed: u64,
+    /// Known persons whose value is not the published one.
+    pub changed: u64,
+    /// Newcomers who wait.
+    pub waiting: u64,
+    /// Rows of known or forgotten persons that are not published.
+    pub withheld: u64,
+    /// Persons with a new bucket for a new value.
+    pub moved: u64,
+    /// Buckets made of single survivors.
+    pub merged: u64,
+    /// Whether the newcomers are enough, and wait because a value is too frequent among them.
+    pub ineligible: bool,
+}
+
+/// A night.
+pub struct Night {
+    /// For each row its position in the published buckets; `None` of a row that is not published.
+    pub bucket_of: Vec<Option<u32>>,
+    /// The published buckets.
+    pub buckets: Vec<NightBucket>,
+    /// The values of the signatures, rising.
+    pub values: Vec<SensitiveText>,
+    /// What became of the rows.
+    pub tally: NightTally,
+    /// The state after the night.
+    pub state: State,
+}
+
+/// The reason why there is no night.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum NightError {
+    /// The caller cancelled.
+    Cancelled(Cancelled),
+    /// Some persons have several rows.
+    SeveralRows {
+        /// The rows in excess of one a person.
+        rows: u64,
+    },
+    /// Values changed, and the terms refuse changes.
+    ValueChanged {
+        /// The number of persons with a changed value.
+        changed: u64,
+    },
+    /// A bucket would have more slots, or the state more buckets, than can be numbered.
+    TooLarge,
+    /// The night is the last that can be numbered.
+    NightsExhausted,
+}
+
+impl fmt::Display for NightError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Cancelled(cancelled) => cancelled.fmt(f),
+            Self::SeveralRows { rows } => write!(f, "{rows} rows are further rows of a person"),
+            Self::ValueChanged { changed } => write!(f, "{changed} persons have another value than the published one"),
+            Self::TooLarge => f.write_str("a bucket would have too many slots, or the state too many buckets"),
+            Self::NightsExhausted => f.write_str("there were too many nights"),
+        }
+    }
+}
+
+impl std::error::Error for NightError {}
+
+impl From<Cancelled> for NightError {
+    fn from(cancelled: Cancelled) -> Self {
+        Self::Cancelled(cancelled)
+    }
+}
+
+impl Night {
+    /// Makes the night after `state`. The same state, rows and streams give the same night.
+    ///
+    /// # Errors
+    /// [`NightError`]; the state before stays the current one.
+    pub fn new(
+        state: &State,
+        input: NightInput<'_>,
+        terms: &NightTerms<'_>,
+        streams: &RandomStreams,
+        control: &Control,
+    ) -> Result<Self, NightError> {
+        refuse_several_rows(input.rows)?;
+        let mut next = state.clone();
+        let ranks = next.rank(input.values);
+        let division = divide(&next, input.rows, &ranks, terms.changes, control)?;
+        next.night = next.night.checked_add(1).ok_or(NightError::NightsExhausted)?;
+        let mut making = NightInProgress::new(next, input.rows);
+        making.take(&division);
+        let Division { newcomers, movers, .. } = division;
+        making.found(newcomers, terms, streams)?;
+        making.move_changed(movers, terms, streams, control)?;
+        control.check()?;
+        making.mark_published();
+        if terms.merging == BucketMerging::Single {
+            making.merge(terms.grace, streams, control)?;
+        }
+        Ok(making.finish(terms.forget_after))
+    }
+}
+
+fn refuse_several_rows(rows: &[NightRow]) -> Result<(), NightError> {
+    let mut persons: Vec<PersonHash> = rows.iter().map(|row| row.person).collect();
+    persons.sort_unstable();
+    let further = persons.windows(2).filter(|pair| pair[0] == pair[1]).count() as u64;
+    if further > 0 { Err(NightError::SeveralRows { rows: further }) } else { Ok(()) }
+}
+
+/// The next state while it is made.
+struct NightInProgress<'a> {
+    state: State,
+    rows: &'a [NightRow],
+    signatures: HashMap<Vec<u32>, u32>,
+    components: ComponentForest,
+    /// Published rows with the positions of their members.
+    published: Vec<PublishedMember>,
+    tally: NightTally,
+}
+
+#[derive(Clone, Copy)]
+struct PublishedMember {
+    row: u32,
+    member: u32,
+}
+
+impl<'a> NightInProgress<'a> {
+    fn new(state: State, rows: &'a [NightRow]) -> Self {
+        let signatures = state.signatures.iter().cloned().zip(0..).collect();
+        let components = ComponentForest::new(state.buckets.iter().map(|bucket| bucket.component).collect());
+        Self { state, rows, signatures, components, published: Vec::new(), tally: NightTally::default() }
+    }
+
+    /// Publishes the survivors, and counts.
+    fn take(&mut self, division: &Division) {
+        let before = self.state.night - 1;
+        let is_of_before = |member: &StateMember| before > 0 && member.last == before;
+        let survivors = division.survivors.iter();
+        self.published.extend(survivors.map(|survivor| PublishedMember { row: survivor.row, member: survivor.member }));
+        let again = |of: &&PublishedMember| is_of_before(&self.state.members[of.member as usize]);
+        let stayed = self.published.iter().filter(again).count() as u64;
+        let here: u64 = self
+            .rows
+            .iter()
+            .filter_map(|row| self.state.position(row.person))
+            .filter(|&member| is_of_before(&self.state.members[member]))
+            .count() as u64;
+        let all = self.state.members.iter().filter(|member| is_of_before(member)).count() as u64;
+        self.tally = NightTally {
+            known: division.survivors.len() as u64 + division.changed,
+            newcomers: division.newcomers.len() as u64,
+            returning: self.published.len() as u64 - stayed,
+            departed: all - here,
+            changed: division.changed,
+            withheld: division.withheld,
+            ..NightTally::default()
+        };
+    }
+
+    /// Founds buckets of newcomers, or lets all of them wait.
+    fn found(
+        &mut self,
+        newcomers: Vec<Newcomer>,
+        terms: &NightTerms<'_>,
+        streams: &RandomStreams,
+    ) -> Result<(), NightError> {
+        let number = newcomers.len() as u64;
+        if number < terms.min_newcomers.max(1) {
+            self.tally.waiting = number;
+            return Ok(());
+        }
+        let Some(buckets) =
+            terms.founding.buckets(&founding::counts(&newcomers)).filter(|&b| (1..=number).contains(&b))
+        else {
+            self.tally.waiting = number;
+            self.tally.ineligible = true;
+            return Ok(());
+        };
+        for founders in founding::deal(newcomers, buckets as usize, &mut streams.stream("republish/founding")) {
+            let bucket = self.bucket(founders.iter().map(|founder| founder.value).collect())?;
+            for (founder, slot) in founders.iter().zip(0_u16..) {
+                let person = self.rows[founder.row as usize].person;
+                let member = self.state.members.len() as u32;
+                self.state.members.push(StateMember { person, bucket, slot, last: 0 });
+                self.published.push(PublishedMember { row: founder.row, member });
+            }
+        }
+        Ok(())
+    }
+
+    /// Founds buckets of movers. Who fits in none is withheld.
+    fn move_changed(
+        &mut self,
+        movers: Vec<Mover>,
+        terms: &NightTerms<'_>,
+        streams: &RandomStreams,
+        control: &Control,
+    ) -> Result<(), NightError> {
+        let number = movers.len() as u64;
+        if terms.changes != ChangedValues::Move || number == 0 {
+            return Ok(());
+        }
+        let mut stream = streams.stream("republish/movers");
+        let groups = movers::groups(&self.state, movers, terms.group.max(1) as usize, &mut stream, control)?;
+        for group in groups {
+            let bucket = self.bucket(group.iter().map(|mover| mover.value).collect())?;
+            for (mover, slot) in group.iter().zip(0_u16..) {
+                let member = &mut self.state.members[mover.member as usize];
+                (member.bucket, member.slot) = (bucket, slot);
+                self.published.push(PublishedMember { row: mover.row, member: mover.member });
+                self.tally.moved += 1;
+            }
+        }
+        self.tally.withheld += number - self.tally.moved;
+        Ok(())
+    }
+
+    fn mark_published(&mut self) {
+        for published in &self.published {
+            self.state.members[published.member as usize].last = self.state.night;
+        }
+    }
+
+    /// Joins buckets in which a single member is left.
+    fn merge(&mut self, grace: u32, streams: &RandomStreams, control: &Control) -> Result<(), NightError> {
+        let State { members, buckets, night, .. } = &self.state;
+        let mut present = vec![0_u32; buckets.len()];
+        let mut recent = vec![0_u32; buckets.len()];
+        for member in members {
+            present[member.bucket as usize] += u32::from(member.last == *night);
+            recent[member.bucket as usize] += u32::from(member.last.saturating_add(grace.max(1)) > *night);
+        }
+        let mut singles: BTreeMap<&[u32], Vec<Single>> = BTreeMap::new();
+        let mut published: Vec<u32> = self.published.iter().map(|published| published.member).collect();
+        published.sort_unstable_by_key(|&member| members[member as usize].bucket);
+        for member in published {
+            let StateMember { bucket, slot, .. } = members[member as usize];
+            let signature = self.state.signature(bucket);
+            // two persons of a merged bucket of two slots would have equal values for certain
+            if signature.len() >= 3 && present[bucket as usize] == 1 && recent[bucket as usize] == 1 {
+                singles.entry(signature).or_default().push(Single { member, bucket, slot });
+            }
+        }
+        let mut stream = streams.stream("republish/merges");
+        let mut made = Vec::new();
+        for (signature, singles) in singles {
+            control.check()?;
+            let groups = merging::groups(&singles, &mut self.components, &mut stream);
+            made.extend(groups.into_iter().map(|group| (signature.to_vec(), group)));
+        }
+        for (signature, group) in made {
+            let bucket = self.bucket(signature)?;
+            self.components.join(group[0].bucket, bucket);
+            group.iter().for_each(|single| self.state.members[single.member as usize].bucket = bucket);
+            self.tally.merged += 1;
+        }
+        Ok(())
+    }
+
+    /// A new bucket with a signature.
+    fn bucket(&mut self, signature: Vec<u32>) -> Result<u32, NightError> {
+        if signature.len() > usize::from(u16::MAX) {
+            return Err(NightError::TooLarge);
+        }
+        let bucket = u32::try_from(self.state.buckets.len()).map_err(|_| NightError::TooLarge)?;
+        let known = self.signatures.len() as u32;
+        let signatures = &mut self.state.signatures;
+        let signature = *self.signatures.entry(signature).or_insert_with_key(|signature| {
+            signatures.push(signature.clone());
+            known
+        });
+        self.state.buckets.push(StateBucket { signature, component: bucket });
+        self.components.add();
+        Ok(bucket)
+    }
+
+    fn finish(mut self, forget_after: Option<u32>) -> Night {
+        let mut bucket_of = vec![None; self.rows.len()];
+        let mut number: HashMap<u32, u32> = HashMap::new();
+        let mut buckets: Vec<NightBucket> = Vec::new();
+        self.published.sort_unstable_by_key(|published| published.row);
+        for published in &self.published {
+            let bucket = self.state.members[published.member as usize].bucket;
+            let at = *number.entry(bucket).or_insert_with(|| {
+                buckets.push(NightBucket { signature: self.state.signature(bucket).to_vec(), members: 0 });
+                buckets.len() as u32 - 1
+            });
+            buckets[at as usize].members += 1;
+            bucket_of[published.row as usize] = Some(at);
+        }
+        let values = self.state.values.clone();
+        self.forget(forget_after);
+        self.compact();
+        self.state.members.sort_unstable_by_key(|member| member.person);
+        Night { bucket_of, buckets, values, tally: self.tally, state: self.state }
+    }
+
+    fn forget(&mut self, after: Option<u32>) {
+        let Some(after) = after else { return };
+        let State { members, forgotten, night, .. } = &mut self.state;
+        let is_kept = |member: &StateMember| *night - member.last < after.max(1);
+        forgotten.extend(members.iter().filter(|member| !is_kept(member)).map(|member| member.person.prefix()));
+        forgotten.sort_unstable();
+        forgotten.dedup();
+        members.retain(is_kept);
+    }
+
+    /// Drops buckets without members, and signatures and values that none has. ComponentForest stay.
+    fn compact(&mut self) {
+        let State { members, buckets, signatures, values, .. } = &mut self.state;
+        let mut is_used = vec![false; buckets.len()];
+        members.iter().for_each(|member| is_used[member.bucket as usize] = true);
+        let kept = Renumbered::new(&is_used);
+        let mut representative: HashMap<u32, u32> = HashMap::new();
+        for (bucket, number) in kept.pairs() {
+            let root = self.components.of(bucket);
+            buckets[bucket as usize].component = *representative.entry(root).or_insert(number);
+        }
+        buckets.retain(with(&is_used));
+        members.iter_mut().for_each(|member| member.bucket = kept.0[member.bucket as usize]);
+
+        let mut is_used = vec![false; signatures.len()];
+        buckets.iter().for_each(|bucket| is_used[bucket.signature as usize] = true);
+        let kept = Renumbered::new(&is_used);
+        signatures.retain(with(&is_used));
+        buckets.iter_mut().for_each(|bucket| bucket.signature = kept.0[bucket.signature as usize]);
+
+        let mut is_used = vec![false; values.len()];
+        signatures.iter().flatten().for_each(|&value| is_used[value as usize] = true);
+        let kept = Renumbered::new(&is_used);
+        values.retain(with(&is_used));
+        signatures.iter_mut().flatten().for_each(|value| *value = kept.0[*value as usize]);
+    }
+}
+
+/// The new number of each thing that is kept.
+struct Renumbered(Vec<u32>);
+
+impl Renumbered {
+    fn new(is_used: &[bool]) -> Self {
+        let mut next = 0;
+        let number = |&is_used: &bool| {
+            if !is_used {
+                return u32::MAX;
+            }
+            next += 1;
+            next - 1
+        };
+        Self(is_used.iter().map(number).collect())
+    }
+
+    /// The kept things, each with its new number.
+    fn pairs(&self) -> impl Iterator<Item = (u32, u32)> {
+        (0..).zip(self.0.iter().copied()).filter(|(_, number)| *number != u32::MAX)
+    }
+}
+
+/// A predicate for `retain`, by position.
+fn with<T>(is_used: &[bool]) -> impl FnMut(&T) -> bool {
+    let mut is_used = is_used.iter();
+    move |_| is_used.next().copied().unwrap_or_default()
+}

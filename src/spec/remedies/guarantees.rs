@@ -1,0 +1,153 @@
+//! Candidates for guarantees: what the data can hold.
+
+use serde_json::{Map, Value, json};
+
+use super::{Candidate, parted};
+use crate::problem::Fault;
+use crate::spec::grammar::reader::child;
+use crate::spec::grammar::shorthand;
+use crate::spec::offered::{OFFERED_K, OFFERED_PERCENTS, OfferedGuarantee};
+
+/// The weakest guarantee that protects.
+pub(super) fn of_vacuous(fault: &Fault, value: Option<&Value>) -> Vec<Candidate> {
+    let (pointer, number) = (&fault.pointer, value.and_then(Value::as_f64));
+    let is_share = pointer.ends_with("/h");
+    let share = is_share.then(|| Candidate::replace("ask for a share of at most 1/2", pointer, "1/2"));
+    let is_one = !is_share && number.is_some_and(|number| number < 2.0);
+    is_one.then(|| Candidate::replace("ask for 2", pointer, 2)).into_iter().chain(share).collect()
+}
+
+/// The largest l that the data can hold; where there is none, a distance from the table, or the smallest share.
+pub(super) fn of_ineligible(fault: &Fault, document: &Value) -> Vec<Candidate> {
+    let Some(place) = GuaranteePlace::find(&fault.pointer, document) else { return Vec::new() };
+    let largest = fault.members.get("largest_l").and_then(Value::as_u64).unwrap_or(0);
+    if largest > 1 {
+        return place.with_number(largest).into_iter().collect();
+    }
+    // another guarantee is not weakened to these
+    if !place.is_diversity() {
+        return Vec::new();
+    }
+    let closeness = OfferedGuarantee::Closeness;
+    let close = place.with(closeness).map(|operation| Candidate::new("bound the distance from the table", operation));
+    let share = |alpha_percent: &u64| {
+        let offered = OfferedGuarantee::Share { alpha_percent: *alpha_percent, k: OFFERED_K };
+        let title = format!("ask that no value takes more than {alpha_percent}% of a bucket");
+        place.with(offered).map(|operations| Candidate::new(title, operations).of("share"))
+    };
+    close.into_iter().chain(OFFERED_PERCENTS.iter().filter_map(share)).collect()
+}
+
+/// The largest l of the sensitive attribute of a sliced table; or a column of its own for it.
+pub(super) fn of_infeasible(fault: &Fault, document: &Value) -> Vec<Candidate> {
+    let largest =
+        fault.members.get("proof").and_then(|proof| proof["largest_l"].as_u64()).filter(|largest| *largest > 1);
+    let place = GuaranteePlace::find(&fault.pointer, document);
+    place.zip(largest).and_then(|(place, largest)| place.with_number(largest)).into_iter().collect()
+}
+
+/// Smaller l of an attribute with few values.
+pub(super) fn of_too_few_values(fault: &Fault, document: &Value) -> Vec<Candidate> {
+    let Some(GuaranteePlace::Number { pointer, number }) = GuaranteePlace::find(&fault.pointer, document) else {
+        return Vec::new();
+    };
+    let halves = std::iter::successors(Some(number / 2), |l| Some(l / 2));
+    let fewer = number.checked_sub(1).into_iter().chain(halves.take_while(|l| *l > 1)).filter(|l| *l > 1);
+    fewer.map(|l| Candidate::replace(format!("ask for l = {l}"), &pointer, l).of("l")).collect()
+}
+
+/// Where a document states the guarantee of a fault.
+enum GuaranteePlace {
+    /// A number by itself, or an attribute's.
+    Number { pointer: String, number: u64 },
+    /// A guarantee.
+    Guarantee { pointer: String, guarantee: Map<String, Value> },
+    /// A rule without a guarantee of its own.
+    Rule { pointer: String, rule: Map<String, Value>, guarantee: Map<String, Value> },
+}
+
+impl GuaranteePlace {
+    fn find(pointer: &str, document: &Value) -> Option<Self> {
+        let guarantee_at = |pointer: String| {
+            let guarantee = document.pointer(&pointer)?.as_object().filter(|of| of.contains_key("type"))?.clone();
+            Some(Self::Guarantee { pointer, guarantee })
+        };
+        let value = document.pointer(pointer)?;
+        if let Some(number) = value.as_u64() {
+            return Some(Self::Number { pointer: pointer.to_owned(), number });
+        }
+        if let (Some(name), Some(of_attributes)) = (value.as_str(), document.pointer("/method/l"))
+            && let Some(number) = of_attributes.get(name).and_then(Value::as_u64)
+        {
+            return Some(Self::Number { pointer: child("/method/l", name), number });
+        }
+        if pointer == "/method" || pointer.starts_with("/method/sensitive") {
+            let only = |list: &Vec<Value>| list.len() == 1;
+            let listed = document.pointer("/method/guarantees").and_then(Value::as_array).is_some_and(only);
+            let listed = listed.then(|| guarantee_at("/method/guarantees/0".to_owned()));
+            return guarantee_at("/method/guarantee".to_owned()).or_else(|| listed.flatten());
+        }
+        if let Some(guarantee) = guarantee_at(child(pointer, "guarantee")) {
+            return Some(guarantee);
+        }
+        let is_rule = parted(pointer).is_some_and(|(parent, _)| parent == "/method/rules");
+        match (is_rule, rule_object(value)) {
+            (true, Some(rule)) => {
+                let guarantee = document.pointer("/method/default_guarantee")?.as_object()?.clone();
+                Some(Self::Rule { pointer: pointer.to_owned(), rule, guarantee })
+            }
+            _ => guarantee_at(pointer.to_owned()),
+        }
+    }
+
+    fn is_diversity(&self) -> bool {
+        match self {
+            Self::Number { .. } => false,
+            Self::Guarantee { guarantee, .. } | Self::Rule { guarantee, .. } => guarantee["type"] == "l_diversity",
+        }
+    }
+
+    /// The operations that put another guarantee there.
+    fn with(&self, offered: OfferedGuarantee) -> Option<Vec<Value>> {
+        let replaced = |pointer: &String, value: Value| vec![json!({"op": "replace", "path": pointer, "value": value})];
+        match self {
+            Self::Number { .. } => None,
+            Self::Guarantee { pointer, .. } => Some(replaced(pointer, offered.to_json())),
+            Self::Rule { pointer, rule, .. } => {
+                let mut rule = rule.clone();
+                rule.insert("guarantee".to_owned(), offered.to_json());
+                Some(replaced(pointer, rule.into()))
+            }
+        }
+    }
+
+    /// The largest l, or rows of a class.
+    fn with_number(&self, largest: u64) -> Option<Candidate> {
+        let title = format!("ask for l = {largest}");
+        match self {
+            Self::Number { pointer, .. } => Some(Candidate::replace(title, pointer, largest)),
+            Self::Guarantee { pointer, guarantee } if guarantee.contains_key("l") => {
+                Some(Candidate::replace(title, &child(pointer, "l"), largest))
+            }
+            Self::Guarantee { pointer, guarantee } if guarantee["type"] == "k_anonymity" => {
+                Some(Candidate::replace(format!("ask for k = {largest}"), &child(pointer, "k"), largest))
+            }
+            Self::Rule { .. } if self.is_diversity() => {
+                Some(Candidate::new(title, self.with(OfferedGuarantee::Diversity { l: largest })?))
+            }
+            _ => None,
+        }
+    }
+}
+
+/// A rule as an object.
+fn rule_object(rule: &Value) -> Option<Map<String, Value>> {
+    let Value::String(text) = rule else { return rule.as_object().cloned() };
+    let parsed = shorthand::parse(text).ok()?;
+    let names = |side: &[shorthand::RuleName]| side.iter().map(|of| Value::from(of.text.as_str())).collect::<Value>();
+    let protected = if parsed.combination { "sensitive_combination" } else { "sensitive" };
+    Some(Map::from_iter([
+        ("quasi_identifiers".to_owned(), names(&parsed.known)),
+        (protected.to_owned(), names(&parsed.sensitive)),
+    ]))
+}

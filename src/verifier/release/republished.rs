@@ -1,0 +1,85 @@
+//! Claims and figures of a night of a republished table, from its parts alone.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::publication::{
+    BucketFill, Guarantee, MethodDetails, Protected, RepublishDetails, RepublishFigures, RowMeaning, TableGuard,
+    TableProtection,
+};
+use crate::verifier::contract::checks::{CheckLog, CheckName};
+use crate::verifier::contract::input::VerifierInput;
+use crate::verifier::read::part::ParsedPart;
+
+/// The details of the night, where the publication is one.
+pub(in crate::verifier) fn details<'a>(input: &VerifierInput<'a>) -> Option<&'a RepublishDetails> {
+    match &input.publication.method_details {
+        MethodDetails::Republish(details) => Some(details),
+        _ => None,
+    }
+}
+
+/// Checks the shape: one table of a known part and a part of signatures, guarded by the diversity of the only rule.
+pub(in crate::verifier) fn claims(input: &VerifierInput<'_>, log: &mut CheckLog) {
+    let fits = match &input.publication.tables[..] {
+        [table] => {
+            let meanings: Vec<RowMeaning> = table.parts.iter().map(|part| part.rows).collect();
+            let guards = match &table.protection {
+                TableProtection::Guarding(guards) => &guards[..],
+                TableProtection::Plain | TableProtection::Exclusive => &[],
+            };
+            let is_of_one = |of: &TableGuard| {
+                matches!(of.protects, Protected::Attribute(_))
+                    && matches!(of.guarantees[..], [Guarantee::LDiversity { l }] if l >= 2)
+                    && of.constant.is_empty()
+                    && !of.closes
+            };
+            meanings == [RowMeaning::Tuples, RowMeaning::TuplesAndVaryingCounterfeits]
+                && matches!(guards, [guard] if is_of_one(guard))
+        }
+        _ => false,
+    };
+    if !fits {
+        log.fail(CheckName::Guards, "a republished table has one known part and one part of whole signatures");
+    }
+    if details(input).is_some_and(|details| details.night == 0) {
+        log.fail(CheckName::Guards, "nights are numbered from 1");
+    }
+}
+
+/// Compares the claimed figures with those of the parts.
+pub(in crate::verifier) fn check(input: &VerifierInput<'_>, parts: &[ParsedPart], log: &mut CheckLog) {
+    let Some(claimed) = details(input) else { return };
+    let [known, slots] = parts else {
+        return log.fail(CheckName::Buckets, "the parts of a republished table cannot be read");
+    };
+    let (Some(rows), Some(labels), [column]) = (&known.labels, &slots.labels, &slots.columns[..]) else {
+        return log.fail(CheckName::Buckets, "the parts of a republished table cannot be read");
+    };
+    let mut members: BTreeMap<u32, u64> = BTreeMap::new();
+    rows.iter().for_each(|&label| *members.entry(label).or_default() += 1);
+    let mut signatures: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
+    labels.iter().zip(column.codes.iter()).for_each(|(&label, code)| signatures.entry(label).or_default().push(code));
+    let mut fills: BTreeMap<(u64, u64), u64> = BTreeMap::new();
+    for (label, signature) in &mut signatures {
+        signature.sort_unstable();
+        let size = signature.len() as u64;
+        let counterfeits = size.checked_sub(members.get(label).copied().unwrap_or(0));
+        let Some(counterfeits) = counterfeits.filter(|counterfeits| *counterfeits < size) else {
+            return log.fail(CheckName::Buckets, "a bucket has no members, or more of them than slots");
+        };
+        *fills.entry((size, counterfeits)).or_default() += 1;
+    }
+    let distinct: BTreeSet<&Vec<u32>> = signatures.values().collect();
+    let found = RepublishFigures {
+        rows: rows.len() as u64,
+        slots: labels.len() as u64,
+        signatures: distinct.len() as u64,
+        buckets: fills
+            .into_iter()
+            .map(|((size, counterfeits), buckets)| BucketFill { size, counterfeits, buckets })
+            .collect(),
+    };
+    if members.len() != signatures.len() || found != claimed.figures {
+        log.fail(CheckName::Buckets, "the figures of the night are not those of its parts");
+    }
+}

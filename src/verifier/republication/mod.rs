@@ -1,0 +1,15 @@
+//! Audits of republished tables: of a night against the states before and after it, and of all nights from their parts.
+//!
+//! # Citations
+//! - `docs/spec/republication.md#audit`
+
+mod chain;
+mod chain_state;
+mod night;
+mod parts;
+#[cfg(test)]
+mod tests;
+
+pub use chain::{ChainBucket, ChainFault, ChainNight, ChainReport, audit_chain};
+pub use night::{AuditedNight, audit_night};
+pub use parts::{NightParts, ShownSignatures, shown_signatures};

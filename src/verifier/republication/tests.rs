@@ -1,0 +1,4 @@
+//! The audits against vectors and planted faults.
+
+mod planted;
+mod vectors;

@@ -1,0 +1,90 @@
+//! Nights with known faults.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+use super::super::chain::{ChainBucket, ChainFault, ChainNight, audit_chain};
+use crate::control::Control;
+use crate::verifier::definition::share::ShareOfRows;
+
+fn person(name: &str) -> [u8; 16] {
+    let mut hash = [0; 16];
+    hash[..name.len()].copy_from_slice(name.as_bytes());
+    hash
+}
+
+fn night(buckets: &Value) -> ChainNight {
+    let texts = |list: &Value| -> Vec<String> {
+        list.as_array().unwrap().iter().map(|text| text.as_str().unwrap().to_owned()).collect()
+    };
+    let bucket = |(bucket, label): (&Value, u32)| ChainBucket {
+        label,
+        members: texts(&bucket["persons"]).iter().map(|name| Some(person(name))).collect(),
+        signature: texts(&bucket["signature"]).into_iter().map(|value| Some(value.into_bytes())).collect(),
+    };
+    let buckets = buckets.as_array().unwrap().iter().zip(1..).map(bucket).collect();
+    ChainNight { buckets, unplaced: Vec::new() }
+}
+
+/// The name of a fault in the vectors.
+const fn name(fault: ChainFault) -> &'static str {
+    match fault {
+        ChainFault::TooManyMembers => "fewer slots than persons",
+        ChainFault::Guarantee => "guarantee",
+        ChainFault::Signature => "signature",
+        ChainFault::Entry => "founding bucket of others or with counterfeits",
+        ChainFault::Recombined => "recombined",
+        ChainFault::LabelsKept => "labels",
+    }
+}
+
+fn vectors() -> Value {
+    serde_json::from_str(include_str!("../../../../tests/vectors/republication.json")).unwrap()
+}
+
+#[test]
+fn chain_audit_finds_the_faults_of_the_vectors() {
+    let vectors = vectors();
+    let cases = vectors["audits"].as_array().unwrap();
+    assert_eq!(cases.len(), 10);
+    for case in cases {
+        let nights: Vec<ChainNight> = case["nights"].as_array().unwrap().iter().map(night).collect();
+        let report = audit_chain(&nights, case["l"].as_u64().unwrap(), &Control::default()).unwrap();
+        let found: BTreeSet<&str> = report.faults.keys().map(|fault| name(*fault)).collect();
+        let expected: BTreeSet<&str> =
+            case["violations"].as_array().unwrap().iter().map(|fault| fault.as_str().unwrap()).collect();
+        assert_eq!(found, expected, "{}", case["name"]);
+    }
+}
+
+#[test]
+fn chain_audit_passes_the_histories_of_the_vectors() {
+    let vectors = vectors();
+    let mut persons = 0;
+    for history in vectors["histories"].as_array().unwrap().iter().filter(|history| !history["l"].is_null()) {
+        let nights = history["nights"].as_array().unwrap().iter();
+        let published = nights.filter(|night| night["expected"]["problem"].is_null());
+        let nights: Vec<ChainNight> = published.map(|published| night(&published["expected"]["buckets"])).collect();
+        let report = audit_chain(&nights, history["l"].as_u64().unwrap(), &Control::default()).unwrap();
+        assert!(report.faults.is_empty(), "{}: {:?}", history["name"], report.faults);
+        assert_eq!(report.above, 0, "{}", history["name"]);
+        persons += report.persons;
+    }
+    assert!(persons > 300, "{persons}");
+}
+
+#[test]
+fn chain_audit_intersects_independent_releases() {
+    let bucket = |label, members: &str, signature: &str| ChainBucket {
+        label,
+        members: members.chars().map(|name| Some(person(&name.to_string()))).collect(),
+        signature: signature.chars().map(|value| Some(value.to_string().into_bytes())).collect(),
+    };
+    let night = |buckets| ChainNight { buckets, unplaced: Vec::new() };
+    let nights = [night(vec![bucket(1, "ab", "xy")]), night(vec![bucket(1, "ac", "xz")])];
+    let report = audit_chain(&nights, 2, &Control::default()).unwrap();
+    // of a only x remains
+    assert_eq!((report.above, report.worst), (1, Some(ShareOfRows::new(1, 1))));
+    assert!(report.faults.contains_key(&ChainFault::Signature));
+}

@@ -1,0 +1,260 @@
+//! Remedies of the faults of jobs that are refused while they run, and of other documents than jobs.
+
+use serde_json::{Value, json};
+
+use super::remedies::{faults_of, patched};
+use crate::support::harness::{Answer, HOSPITAL, Server, hospital_method, kind, text, versatile};
+
+/// Holds that each remedy of the faults of a kind, applied to the document, gets past the fault when it is sent again.
+async fn ends_with_each(
+    document: &Value,
+    answered: &Value,
+    name: &str,
+    again: impl AsyncFn(&Value) -> Value,
+) -> Vec<String> {
+    let faults = faults_of(answered);
+    let of_kind: Vec<&Value> = faults.iter().filter(|fault| kind(fault) == name).collect();
+    assert!(!of_kind.is_empty(), "no {name}: {answered:#}");
+    let mut titles = Vec::new();
+    for fault in of_kind {
+        let remedies = fault["remedies"].as_array().unwrap_or_else(|| panic!("no remedy: {fault:#}"));
+        for remedy in remedies {
+            let after = again(&patched(document, &remedy["patch"])).await;
+            let is_it = |other: &Value| (&other["pointer"], &other["type"]) == (&fault["pointer"], &fault["type"]);
+            assert!(!faults_of(&after).iter().any(is_it), "{remedy:#} does not end {fault:#}: {after:#}");
+            titles.push(text(&remedy["title"]));
+        }
+    }
+    titles
+}
+
+/// The faults of the plan of a document, in one list.
+async fn planned(server: &Server, document: &Value) -> Value {
+    let plan = server.post("/v1/plans", document).await.json();
+    let problems = plan["problems"].as_array().cloned().unwrap_or_else(|| vec![plan.clone()]);
+    json!({"errors": problems.iter().flat_map(faults_of).collect::<Vec<_>>()})
+}
+
+/// Sixty patients: a disease in three rows, and five others in turn.
+fn patients() -> String {
+    let row = |i: usize| {
+        let disease = if i.is_multiple_of(20) { 0 } else { 1 + i % 5 };
+        format!("{},{},d{disease}\n", i % 7, if (i / 6).is_multiple_of(2) { "m" } else { "f" })
+    };
+    "age,sex,disease\n".to_owned() + &(0..60).map(row).collect::<String>()
+}
+
+fn bucketize(more: Value) -> Value {
+    let mut method = json!({"type": "bucketize", "quasi_identifiers": ["age", "sex"], "sensitive": "disease"});
+    more.as_object().unwrap().iter().for_each(|(name, value)| method[name] = value.clone());
+    json!({"unlisted": "drop", "method": method})
+}
+
+/// Tables with documents that show to be faulty when rows are read, their faults, and a remedy of each.
+fn refused_jobs() -> Vec<(String, Value, &'static str, &'static str)> {
+    let counties: String = (0..200).map(|i| format!("z{},c{},d{}\n", i % 8, i % 8 / 2, i * 11 % 13)).collect();
+    let sliced = "1,m,flu\n2,m,flu\n3,m,flu\n4,m,a\n5,m,b\n6,m,c\n7,f,a\n8,f,b\n9,f,c\n10,f,d\n11,f,e\n12,f,g\n";
+    let people = "name,job,disease\nAlice,Banker,Cancer\nAnn,Banker,Cancer\nBob,Clerk,HIV\nBen,Driver,Cancer\n\
+                  Cathy,Engineer,HIV\n";
+    let tree = |labels: Value| json!({"Any": labels});
+    let joined = |y: &str, measure: Value| {
+        json!({"unlisted": "drop", "attributes": {"job": {"taxonomy": tree(json!({"Office": ["Banker", "Clerk"],
+            "Field": ["Driver", "Engineer"]}))}}, "method": {"type": "sequential", "publish": ["job", "disease"],
+            "requirements": [{"x": ["new.job"], "y": [y], "measure": measure}]}})
+    };
+    let values = |thresholds: Value, more: Value| {
+        let mut of = bucketize(json!({ "thresholds": thresholds }));
+        more.as_object().unwrap().iter().for_each(|(name, value)| of["method"][name] = value.clone());
+        of
+    };
+    let rare = json!({"explicit": {"d0": "1/20"}, "otherwise": "0.6"});
+    let mut withdrawn = json!({"unlisted": "drop", "method": versatile(&["zip -> disease"])});
+    withdrawn["method"]["assume_unknown"] =
+        json!([{"determinant": ["zip"], "dependent": ["disease"], "reason": "it is unknown"}]);
+    let unplaced = json!({"unlisted": "drop", "attributes": {"job": {"taxonomy": tree(json!(["Banker", "Pilot", "Clerk",
+        "Nurse"]))}}, "method": {"type": "generalize", "quasi_identifiers": ["job"], "sensitive": ["disease"],
+        "guarantees": [{"type": "k_anonymity", "k": 2}]}});
+    let county_csv = format!("zip,county,disease\n{counties}");
+    vec![
+        (
+            county_csv.clone(),
+            json!({"unlisted": "drop", "method": versatile(&["zip -> county"])}),
+            "rule-impossible",
+            "leave zip out of what the adversary knows",
+        ),
+        (county_csv, withdrawn, "unknown-dependency", "leave out entry 0 of assume_unknown"),
+        (
+            format!("age,sex,disease\n{sliced}"),
+            json!({"unlisted": "drop",
+                "attributes": {"age": {"publish": true, "identifier": false}, "sex": {"publish": true}},
+                "method": {"type": "slicing", "sensitive": "disease", "guarantee": {"type": "l_diversity", "l": 3},
+                "columns": {"explicit": [["age"], ["sex", "disease"]]}}}),
+            "infeasible-root",
+            "ask for l = 2",
+        ),
+        (
+            people.to_owned(),
+            joined("new.#key", json!({"type": "xy_anonymity", "k": 9})),
+            "infeasible-root",
+            "ask for k = 5",
+        ),
+        (
+            people.to_owned(),
+            joined("new.disease", json!({"type": "xy_linkability", "h": "0.5"})),
+            "infeasible-root",
+            "ask for h = 3/5",
+        ),
+        (
+            patients(),
+            values(json!({"explicit": {"d0": "1/2"}}), json!({})),
+            "threshold-missing",
+            "allow every other value 1/2",
+        ),
+        (patients(), values(rare, json!({"max_size": 15})), "infeasible-sizes", "allow buckets of any size"),
+        (
+            patients(),
+            values(json!({"uniform": {"l": 2}}), json!({"counterfeits": {"per_bucket": 6}})),
+            "domain-too-small",
+            "ask for ",
+        ),
+        (people.to_owned(), unplaced, "taxonomy-value-missing", "leave the taxonomy out"),
+    ]
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn each_remedy_of_a_refused_job_gets_past_its_fault() {
+    let server = Server::start().await;
+    for (csv, mut document, name, title) in refused_jobs() {
+        let dataset = server.newcomers(&csv).await;
+        let problem = server.refused(&dataset, document.clone()).await;
+        document["dataset"] = dataset.into();
+        let again = async |patched: &Value| planned(&server, patched).await;
+        let titles = ends_with_each(&document, &problem, name, again).await;
+        assert!(titles.iter().any(|offered| offered.starts_with(title)), "{name}: {titles:?}");
+    }
+    server.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn remedies_of_a_job_on_a_policy_fit_what_was_sent() {
+    let server = Server::start().await;
+    let (csv, document, name, _) = refused_jobs().swap_remove(2);
+    server.put("/v1/policies/slices", &json!({ "specification": document })).await.ok(201);
+    let dataset = server.dataset(csv).await;
+    let sent = json!({"dataset": dataset, "policy": "slices-v1"});
+    let problem = server.refused(&dataset, sent.clone()).await;
+    let remedy = &problem["errors"][0]["remedies"][0];
+    assert_eq!((kind(&problem["errors"][0]), text(&remedy["title"]).as_str()), (name, "ask for l = 2"), "{problem:#}");
+    let mended = patched(&sent, &remedy["patch"]);
+    assert_eq!(mended["policy"], "slices-v1");
+    server.publish(&dataset, mended).await;
+    server.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_frequent_value_gets_another_guarantee() {
+    let server = Server::start().await;
+    let rows: String = (0..60).map(|i| format!("{},{}\n", i % 7, if i % 10 < 7 { "no" } else { "yes" })).collect();
+    let dataset = server.dataset(format!("age,ill\n{rows}")).await;
+    let document = json!({"dataset": dataset, "method": versatile(&["age -> ill"])});
+    let answered = server.post("/v1/jobs", &document).await.json();
+    let again = async |patched: &Value| planned(&server, patched).await;
+    let titles = ends_with_each(&document, &answered, "rule-ineligible", again).await;
+    let expected = ["bound the distance from the table", "ask that no value takes more than 70% of a bucket"];
+    assert_eq!(titles, expected, "{answered:#}");
+    server.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn unknown_names_get_the_nearest_one_and_hide_no_fault() {
+    let server = Server::start().await;
+    let dataset = server.dataset(HOSPITAL).await;
+    let policy = json!({"specification": {"unlisted": "drop", "method": versatile(&["gender -> zipcode"])}});
+    server.put("/v1/policies/wards", &policy).await.ok(201);
+    server.put("/v1/taxonomies/races", &json!({"taxonomy": {"Any": ["a", "b"]}})).await.ok(201);
+    for policy in ["ward-v1", "wards-v7", "wards"] {
+        let document = json!({"dataset": dataset, "policy": policy, "priority": 101, "surprise": 1,
+            "attributes": {"race": {"taxonomy": "race"}, "nobody": {"drop": true}}});
+        let answer = server.post("/v1/jobs", &document).await;
+        answer.fault("/priority", "parameter-range");
+        answer.fault("/surprise", "unknown-field");
+        answer.fault("/attributes/nobody", "unknown-attribute");
+        let taxonomy = answer.fault("/attributes/race/taxonomy", "unknown-taxonomy");
+        assert_eq!(
+            (&taxonomy["nearest"], &taxonomy["remedies"][0]["patch"][0]["value"]),
+            (&json!(["races"]), &json!("races-v1"))
+        );
+        let name = if policy == "wards" { "parameter-range" } else { "unknown-policy" };
+        let fault = answer.fault("/policy", name);
+        assert_eq!(faults_of(&answer.json()).len(), 5, "{:#}", answer.json());
+        let mended = patched(&document, &fault["remedies"][0]["patch"]);
+        assert_eq!(mended["policy"], "wards-v1", "{fault:#}");
+        let after = faults_of(&server.post("/v1/jobs", &mended).await.json());
+        assert!(after.iter().all(|other| other["pointer"] != "/policy"), "{after:#?}");
+    }
+    server.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn documents_other_than_jobs_are_mended() {
+    let server = Server::start().await;
+    let dataset = server.dataset(HOSPITAL).await;
+    let release = server.publish(&dataset, json!({"unlisted": "drop", "method": hospital_method()})).await;
+    let release = text(&release["id"]);
+    let guarantees = json!({"type": "k_anonymity", "k": 2});
+    let generalize = json!({"type": "generalize", "quasi_identifiers": ["age"], "sensitive": ["race"],
+        "guarantee": guarantees});
+    let two = json!({"type": "l_diversity", "l": 2});
+    let rules = json!({"type": "versatile", "rules": ["age => race", "age, race -> race"], "default_guarantee": two});
+    let repeated = json!({"Any": {"A": ["x", "y"], "B": ["z", "x"]}});
+    let query = json!({"attribute": "agee", "in": [30]});
+    let put = |path: &str| (true, path.to_owned());
+    let post = |path: &str| (false, path.to_owned());
+    let cases = [
+        (
+            put("/v1/policies/p"),
+            json!({"specification": {"method": rules}}),
+            "rule-malformed",
+            "write -> between the sides",
+        ),
+        (
+            put("/v1/policies/p"),
+            json!({"specification": {"method": generalize}}),
+            "unknown-field",
+            "call it guarantees, and write an array of it",
+        ),
+        (put("/v1/policies/p"), json!({"specificatio": {"method": rules}}), "unknown-field", "call it specification"),
+        (put("/v1/taxonomies/t"), json!({"taxonomy": repeated}), "taxonomy-conflict", "keep the first of equal labels"),
+        (put("/v1/populations/people"), json!({"descriptio": "x"}), "unknown-field", "call it description"),
+        (
+            post(&format!("/v1/releases/{release}/queries")),
+            json!({"queries": [{"where": [query]}]}),
+            "unknown-attribute",
+            "name age",
+        ),
+        (
+            post(&format!("/v1/releases/{release}/attacks")),
+            json!({"attack": "exact_posterior"}),
+            "parameter-range",
+            "write \"exact_posteriors\"",
+        ),
+        (post(&format!("/v1/datasets/{dataset}/suggestion")), json!({"role": {}}), "unknown-field", "call it roles"),
+        (
+            post("/v1/analyses/differential-inference"),
+            json!({"x": "10", "y": "5", "scale": "1", "treshold": "1/2"}),
+            "unknown-field",
+            "call it threshold",
+        ),
+        (post("/v1/verifications"), json!({"tables": [], "ruls": ["age -> race"]}), "unknown-field", "call it rules"),
+    ];
+    for ((is_put, path), document, name, title) in cases {
+        let send = async |document: &Value| -> Answer {
+            if is_put { server.put(&path, document).await } else { server.post(&path, document).await }
+        };
+        let answered = send(&document).await.json();
+        let again = async |patched: &Value| send(patched).await.json();
+        let titles = ends_with_each(&document, &answered, name, again).await;
+        assert!(titles.iter().any(|offered| offered == title), "{path} {titles:?}: {answered:#}");
+    }
+    server.stop().await;
+}
