@@ -66,7 +66,7 @@ impl<'a> DefinedSeries<'a> {
             description: "a series of an earlier version".to_owned(),
             person: Vec::new(),
             max_rows_per_person: datasets.iter().filter_map(|of| of.max_rows_per_subject).max().unwrap_or(1),
-            is_republished: false,
+            republication: None,
         });
         Self { name, population, is_known, registry }
     }

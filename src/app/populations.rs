@@ -337,6 +337,9 @@ fn refused_problem(refused: &PopulationError) -> Problem {
         PopulationError::PopulationChanged => {
             (Kind::Conflict, "name the earlier key systems first, in their order, and add others after them")
         }
+        PopulationError::RepublicationChanged => {
+            (Kind::Conflict, "define a population with a new name, of people of whom nothing is published")
+        }
         PopulationError::SystemTwice(_) | PopulationError::Columns(_) | PopulationError::NoRows => {
             (Kind::MalformedRequest, "correct the document")
         }
@@ -372,7 +375,7 @@ fn population_of(request: PopulationRequest) -> Population {
         description: request.description,
         person: request.person.into_iter().map(key).collect(),
         max_rows_per_person: request.max_rows_per_person,
-        is_republished: false,
+        republication: None,
     }
 }
 

@@ -61,8 +61,8 @@ pub(super) fn run(command: LedgerCommand) -> Result<CommandOutcome, CommandOutco
             let opened = rereadable(&file).map_err(|error| CommandOutcome::io(&file, &error))?;
             let done = runtime()?.block_on(ledger::import(&place.store, &place.data, opened)).map_err(end)?;
             say(&format!(
-                "imported {} releases with {} disclosures and {} rules, {} datasets, {} statements, {} populations and {} \
-                 coverages; {} known releases have another status now\n",
+                "imported {} releases with {} disclosures and {} rules, {} datasets, {} statements, {} populations, {} \
+                 coverages and {} chains; {} known releases have another status now\n",
                 done.releases,
                 done.disclosures,
                 done.rules,
@@ -70,6 +70,7 @@ pub(super) fn run(command: LedgerCommand) -> Result<CommandOutcome, CommandOutco
                 done.statements,
                 done.populations,
                 done.coverages,
+                done.chains,
                 done.advanced
             ))
         }

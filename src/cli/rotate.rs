@@ -29,9 +29,9 @@ pub(super) fn run(arguments: &RotateKeyArguments) -> Result<CommandOutcome, Comm
             service::rotate(&arguments.store, &arguments.data, &arguments.new).await.map_err(not_started)?;
         let place = arguments.new.place().map_err(CommandOutcome::Usage)?;
         let said = format!(
-            "the keys of {} datasets and {} jobs are now wrapped under {place}\nstart every process with it; the old key opens \
+            "the keys of {} datasets, {} chains and {} jobs are now wrapped under {place}\nstart every process with it; the old key opens \
              only older backups of this store",
-            rotated.datasets, rotated.jobs
+            rotated.datasets, rotated.chains, rotated.jobs
         );
         ended(writeln!(std::io::stdout().lock(), "{said}"))?;
         Ok(CommandOutcome::Done)

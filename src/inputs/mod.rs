@@ -1,5 +1,6 @@
 //! What a job or a plan is made from: columns, earlier releases, external rows, the memory that they need.
 
+mod chain;
 mod columns;
 mod composition;
 mod context;
@@ -23,6 +24,7 @@ mod profiles;
 mod record_match;
 mod remedies;
 
+pub use chain::{ChainAttempt, ChainPlace, ChainReadError, LoadedChain, night_end};
 pub(crate) use columns::{column_of, load};
 pub(crate) use composition::{CompositionConflict, CompositionContext, JudgedAt, JudgedPeople, LedgerLook, earlier_of};
 pub(crate) use context::JobContext;

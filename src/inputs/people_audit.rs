@@ -88,8 +88,12 @@ pub(crate) struct AuditedEntry<'a> {
     pub(crate) rows: u64,
     /// The columns that it publishes.
     pub(crate) columns: &'a BTreeSet<String>,
-    /// The coverages that it was judged together with.
+    /// The coverages that it was judged together with, or whose chain it continues.
     pub(crate) joined: &'a [CoverageId],
+    /// The population that it republishes.
+    pub(crate) chain: Option<&'a str>,
+    /// Whether it is to be held. Of a chain, its persons stand by themselves until it is decided.
+    pub(crate) is_held: bool,
     /// How its announcement will end.
     pub(crate) end: &'a AnnouncementEnd,
     /// Its manifest.
@@ -149,7 +153,8 @@ impl<'a> PeopleAudit<'a> {
         // later ones saw this one
         let is_other = |of: &&CoverageRecord| of.id != entry.id && of.ticket.is_none_or(|ticket| ticket < entry.ticket);
         let others: Vec<&CoverageRecord> = records.iter().filter(is_other).collect();
-        check_end(entry, &others)?;
+        let systems: Vec<String> = self.facts.systems.iter().map(|of| of.name.clone()).collect();
+        check_end(entry, &systems, &others)?;
         let others = self.others(&others, shared)?;
         let statements: Vec<RecordedStatement> = statements
             .iter()
@@ -182,6 +187,7 @@ impl<'a> PeopleAudit<'a> {
             places: population.chain([format!("dataset:{}", dataset.id)]).collect(),
             publishes: entry.columns.clone(),
             joined: entry.joined.iter().map(|id| id.0).collect(),
+            chain: entry.chain.map(str::to_owned),
         })
     }
 
@@ -201,6 +207,7 @@ impl<'a> PeopleAudit<'a> {
             marks: marks.iter().map(audited_mark).collect(),
             cuts: samples.iter().map(|sample| sample.is_cut).collect(),
             published: published.clone(),
+            chain: coverage.chain.clone(),
         })
     }
 
@@ -366,11 +373,12 @@ fn layout(job: &JobContext, registry: &PopulationRegistry) -> Result<RowsLayout,
 }
 
 /// Checks that what the release joins keeps all that was known of it, and learns what is new.
-fn check_end(entry: &AuditedEntry<'_>, others: &[&CoverageRecord]) -> Result<(), PeopleClaimError> {
-    let AnnouncementEnd::Joined { target, coverage: new, published, .. } = entry.end else {
-        let kept_apart =
-            entry.joined.first().map(|id| PeopleClaimError::Other { id: id.0, how: OtherCoverageError::NotJoined });
-        return kept_apart.map_or(Ok(()), Err);
+fn check_end(entry: &AuditedEntry<'_>, systems: &[String], others: &[&CoverageRecord]) -> Result<(), PeopleClaimError> {
+    let AnnouncementEnd::Joined { target, coverage: new, published, learned } = entry.end else {
+        let waits = entry.chain.is_some() && entry.is_held;
+        let kept_apart = entry.joined.first().filter(|_| !waits);
+        let fault = kept_apart.map(|id| PeopleClaimError::Other { id: id.0, how: OtherCoverageError::NotJoined });
+        return fault.map_or(Ok(()), Err);
     };
     let fault = |how| Err(PeopleClaimError::Other { id: target.0, how });
     let Some(old) = others.iter().find(|other| other.id == *target && entry.joined.contains(target)) else {
@@ -391,6 +399,9 @@ fn check_end(entry: &AuditedEntry<'_>, others: &[&CoverageRecord]) -> Result<(),
         && known.tables.is_subset(&new.tables)
         && keeps_contents
         && known.systems.iter().all(|(name, of)| keeps_columns(name, of))
+        // of a chain other persons come each time
+        && (known.chain.is_none() || systems.iter().all(|system| learned.contains(system)))
+        && known.chain == new.chain
         && before.is_subset(published)
         && published.len() >= entry.columns.len();
     if is_kept { Ok(()) } else { fault(OtherCoverageError::Forgets) }
@@ -407,6 +418,7 @@ fn other(record: &CoverageRecord) -> OtherCoverage {
         tables: record.coverage.tables.iter().copied().map(number_of).collect(),
         systems: systems(&record.coverage),
         published: record.published.clone(),
+        chain: record.coverage.chain.clone(),
         ..OtherCoverage::default()
     }
 }

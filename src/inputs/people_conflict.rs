@@ -33,6 +33,7 @@ impl PeopleConflict {
             PeopleRefusal::OverlappingPeople { coverages, .. } => (Kind::OverlappingPeople, coverages),
             PeopleRefusal::PeopleAlike { coverages, .. } => (Kind::PeopleAlike, coverages),
             PeopleRefusal::EverybodyPublished => (Kind::NoNewPeople, &[]),
+            PeopleRefusal::PublishedWithoutChain { coverages } => (Kind::RepublishNotStarted, coverages),
         };
         let met = live.iter().filter(|live| met.contains(&live.id));
         let coverages: Vec<(CoverageId, Coverage)> = met.map(|live| (live.id, live.coverage.clone())).collect();

@@ -143,6 +143,7 @@ impl Publisher {
                 CommitOutcome::AlreadyReleased(other) => return Ok(Some(RunCompletion::Reused(other))),
                 // something was declared of the same people, or a release of them has ended: check, and if needed design, again
                 CommitOutcome::LedgerMoved => made = Some(release),
+                CommitOutcome::ChainMoved => handle.block_on(store.drop_attempt(job.id, assignment.attempt))?,
             }
         }
         Ok(None)
@@ -348,6 +349,7 @@ impl PublishRun<'_> {
             ledger_version: 0,
             series_versions: BTreeMap::new(),
             announcement: None,
+            chain: None,
             now,
         })
     }

@@ -151,6 +151,8 @@ impl<'a> Turn<'a> {
             rows,
             columns: &announced.columns,
             joined: &people.admission.same,
+            chain: None,
+            is_held: false,
             end: &ending.end,
             manifest,
         });

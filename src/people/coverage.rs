@@ -101,8 +101,20 @@ impl Coverage {
         for (name, marks) in other.contents {
             self.contents.entry(name).or_default().extend(marks);
         }
+        let is_chain = self.chain.is_some();
         for (name, system) in other.systems {
-            self.systems.entry(name).or_insert_with(|| system.clone()).learn(&system.columns, published);
+            // persons of a chain are counted as they come
+            let persons = if is_chain { 0 } else { system.persons };
+            let unknown = || SystemEvidence { persons, columns: BTreeMap::new() };
+            self.systems.entry(name).or_insert_with(unknown).learn(&system.columns, published);
+        }
+    }
+
+    /// Counts persons that come into a chain. Other coverages are of the same persons for ever.
+    pub fn count_new_persons(&mut self, system: &str, persons: u64) {
+        let is_chain = self.chain.is_some();
+        if let Some(of) = self.systems.get_mut(system).filter(|_| is_chain) {
+            of.persons += persons;
         }
     }
 }

@@ -93,7 +93,7 @@ pub struct Admission {
     pub unrelated: BTreeSet<String>,
     /// What the release claims.
     pub claim: PeopleClaim,
-    /// The chain that the job continues.
+    /// The chain that the job continues; none of the first release that republishes a population.
     pub chain: Option<CoverageId>,
 }
 
@@ -152,6 +152,11 @@ pub enum PeopleRefusal {
     },
     /// All persons were published before.
     EverybodyPublished,
+    /// A job republishes persons who were published without it.
+    PublishedWithoutChain {
+        /// The coverages of the same rows.
+        coverages: Vec<CoverageId>,
+    },
 }
 
 /// How the rows of a job stand to one coverage.
@@ -284,7 +289,8 @@ struct Obstacles {
 /// Judges a job beside all live coverages.
 ///
 /// # Errors
-/// The first refusal: of contradicted statements, of what is unknown, of common people, of tables that are alike.
+/// The first refusal: of contradicted statements, of what is unknown, of common people, of tables that are alike, of
+/// people who were published before they were republished.
 pub fn judge(
     rows: &JudgedRows<'_>,
     live: &[LiveCoverage],
@@ -323,10 +329,13 @@ pub fn judge(
     let chain = continued_chain(rows, live, &obstacles).filter(|_| same.is_empty());
     if chain.is_some() {
         obstacles.overlapping.clear();
-        basis = rows.evidence.systems.keys().cloned().map(Basis::Keys).collect();
+        basis.extend(rows.evidence.systems.keys().cloned().map(Basis::Keys));
     }
     if let Some(refusal) = obstacles.refusal(rows, live) {
         return Err(refusal);
+    }
+    if rows.is_republication && !same.is_empty() {
+        return Err(PeopleRefusal::PublishedWithoutChain { coverages: same });
     }
     let claim = match (rows.evidence.systems.is_empty(), unrelated.is_empty()) {
         (true, _) => PeopleClaim::SameDatasetOnly,
@@ -336,11 +345,16 @@ pub fn judge(
     Ok(Admission { same, basis, unrelated, claim, chain })
 }
 
-/// The chain of the dataset's own population, if that is all that has common people.
+/// The chain of the dataset's own population, if none of its persons stands in another coverage. While a release of it
+/// is held, its persons stand in a coverage of their own beside that of the others.
 fn continued_chain(rows: &JudgedRows<'_>, live: &[LiveCoverage], obstacles: &Obstacles) -> Option<CoverageId> {
-    let [only] = obstacles.overlapping[..] else { return None };
-    let chain = live.iter().find(|coverage| coverage.id == only)?.coverage.chain.as_deref();
-    (rows.is_republication && chain.is_some() && chain == rows.population).then_some(only)
+    let is_own = |coverage: &&LiveCoverage| {
+        let chain = coverage.coverage.chain.as_deref();
+        rows.is_republication && chain.is_some() && chain == rows.population
+    };
+    let own: BTreeSet<CoverageId> = live.iter().filter(is_own).map(|coverage| coverage.id).collect();
+    let is_alone = obstacles.overlapping.iter().all(|id| own.contains(id));
+    own.first().copied().filter(|_| is_alone)
 }
 
 impl Obstacles {

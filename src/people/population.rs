@@ -2,7 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::Value;
 
 use super::collect::KeyLayout;
 use super::fold::Fold;
@@ -43,9 +44,20 @@ pub struct Population {
     /// How many rows a person may have in an upload that does not say.
     #[serde(default = "one_row")]
     pub max_rows_per_person: u64,
-    /// Whether its members may be published again and again.
-    #[serde(default)]
-    pub is_republished: bool,
+    /// What is fixed for all of its releases, if its members are published again and again.
+    #[serde(
+        default,
+        alias = "is_republished",
+        deserialize_with = "declared_republication",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub republication: Option<Value>,
+}
+
+/// What is declared of republication. Earlier versions wrote `false`.
+fn declared_republication<'de, D: Deserializer<'de>>(declared: D) -> Result<Option<Value>, D::Error> {
+    let declared = Option::<Value>::deserialize(declared)?;
+    Ok(declared.filter(|declared| *declared != Value::Bool(false)))
 }
 
 const fn one_row() -> u64 {
@@ -70,6 +82,9 @@ pub enum PopulationError {
     /// Something of the population is published.
     #[error("tables of the population are published: its key systems may only be extended at their end")]
     PopulationChanged,
+    /// Something of the population is published under other terms of republication.
+    #[error("tables of the population are published: what was declared of its republication stays")]
+    RepublicationChanged,
     /// The same key system twice.
     #[error("the key system {0:?} is named twice")]
     SystemTwice(String),
@@ -160,7 +175,11 @@ impl PopulationRegistry {
                 return Err(PopulationError::SystemChanged(key.key_system.clone()));
             }
         }
-        let earlier = self.populations.get(name).filter(|_| is_live).map_or(&[][..], |earlier| &earlier.person);
+        let published = self.populations.get(name).filter(|_| is_live);
+        if published.is_some_and(|published| published.republication != population.republication) {
+            return Err(PopulationError::RepublicationChanged);
+        }
+        let earlier = published.map_or(&[][..], |published| &published.person);
         let systems = |keys: &[PopulationKey]| keys.iter().map(|key| key.key_system.clone()).collect::<Vec<_>>();
         if !systems(&population.person).starts_with(&systems(earlier)) {
             return Err(PopulationError::PopulationChanged);
@@ -268,6 +287,8 @@ impl KeyLayout {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     fn key(system: &str, columns: &[&str]) -> PopulationKey {
@@ -279,7 +300,7 @@ mod tests {
     }
 
     fn population(person: Vec<PopulationKey>) -> Population {
-        Population { description: String::new(), person, max_rows_per_person: 1, is_republished: false }
+        Population { description: String::new(), person, max_rows_per_person: 1, republication: None }
     }
 
     fn names(names: &[&str]) -> Vec<String> {
@@ -301,6 +322,35 @@ mod tests {
             assert!(registry.define("other", population(wrong), false).is_err());
         }
         assert!(!registry.populations.contains_key("other") && !registry.systems.contains_key("a"));
+    }
+
+    #[test]
+    fn terms_of_republication_stay_once_something_is_published() {
+        let mut registry = PopulationRegistry::default();
+        let terms = |l: u64| Population { republication: Some(json!({"l": l})), ..population(vec![key("k", &["k"])]) };
+        registry.define("clinic", terms(2), false).unwrap();
+        registry.define("clinic", terms(3), false).unwrap();
+        registry.define("clinic", terms(3), true).unwrap();
+        let none = population(vec![key("k", &["k"])]);
+        for other in [terms(4), none.clone()] {
+            assert_eq!(registry.define("clinic", other, true), Err(PopulationError::RepublicationChanged));
+        }
+        registry.define("wards", none, false).unwrap();
+        assert_eq!(registry.define("wards", terms(3), true), Err(PopulationError::RepublicationChanged));
+        assert_eq!(registry.populations["clinic"], terms(3));
+    }
+
+    #[test]
+    fn populations_of_earlier_versions_are_read() {
+        let read = |text: Value| serde_json::from_value::<Population>(text);
+        let (plain, terms) = (population(Vec::new()), json!({"l": 3}));
+        assert_eq!(read(json!({"is_republished": false})).unwrap(), plain);
+        assert_eq!(read(json!({"republication": null})).unwrap(), plain);
+        assert_eq!(read(json!({"republication": terms})).unwrap().republication, Some(terms));
+        assert!(read(json!({"republications": null})).is_err());
+        let written = serde_json::to_value(&plain).unwrap();
+        assert!(!written.as_object().unwrap().contains_key("republication"), "{written}");
+        assert_eq!(read(written).unwrap(), plain);
     }
 
     #[test]

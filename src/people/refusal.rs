@@ -99,6 +99,7 @@ impl PeopleRefusal {
                 "all persons of the dataset were published before; there is nothing to publish".to_owned(),
                 Vec::new(),
             ),
+            Self::PublishedWithoutChain { .. } => refused.not_started(),
         }
     }
 }
@@ -254,6 +255,18 @@ impl RefusedJob<'_> {
         let members = json!({"common": common, "added": added, "removed": removed, "changed": changed});
         document.members.extend(members.as_object().cloned().unwrap_or_default());
         document
+    }
+
+    fn not_started(&self) -> RefusalDocument {
+        let detail = format!(
+            "the people of this dataset were published without republication, as those of {}: no release of them can be \
+             the first of a chain",
+            self.names()
+        );
+        let population = self.population.unwrap_or("NAME");
+        let newcomers =
+            self.upload("publish people who are new to the population alone", &format!("population={population}"));
+        self.document("republish-not-started", detail, vec![newcomers])
     }
 
     fn alike(&self, by: Resemblance, statement: Option<Uuid>) -> RefusalDocument {

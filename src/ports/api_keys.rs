@@ -50,6 +50,8 @@ vocabulary! {
         PutPopulation = "population.put",
         /// Statements about populations were recorded.
         StateOfPopulation = "population.state",
+        /// The state of a republished population was destroyed.
+        EndChain = "population.end_republication",
         /// A tenant's settings were decided.
         SetTenant = "tenant.set",
         /// A key was made.

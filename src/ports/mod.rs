@@ -1,6 +1,7 @@
 //! Storage as traits that a backend in `store` implements, and the records that they carry.
 
 mod api_keys;
+mod chains;
 mod datasets;
 mod disclosures;
 mod error;
@@ -23,6 +24,7 @@ mod tenants;
 
 pub use crate::people::KeyedHash;
 pub use api_keys::{ApiKeyStore, AuditAction, AuditEntry, AuditFilter};
+pub use chains::{CHAIN_PIECE_BYTES, ChainRecord, ChainStep, ChainStore, NewChain, StoredChainState};
 pub use datasets::{BoundedContributions, ChunkEncryptor, DatasetRecord, DatasetStore, ListedDataset};
 pub use disclosures::{
     ActiveRuleRecord, DisclosureRecord, DisclosureStore, LedgerSnapshot, SeriesEntry, SeriesRecord, SeriesStatements,
@@ -42,16 +44,16 @@ pub use people::{
     CoveragesAt, HASHES_PER_CALL, LedgerMoment, NamedPopulation, NewCoverage, PeopleEntry, PeopleEntryOutcome,
     PeopleStore, SeparationRecord, SeriesStatement,
 };
+pub use portable::carried_bytes::CarriedBytes;
 pub use portable::file::{LedgerFileError, LedgerHeader, LedgerWriter, read};
-pub use portable::hashes::CarriedHashes;
 pub use portable::records::{
-    LedgerContent, PortableCoverage, PortableDataset, PortableDisclosure, PortableHashes, PortableKeySystem,
-    PortablePopulation, PortableRelease, PortableRule, PortableSeparation, PortableStatement, PortableVersion,
-    SeriesName,
+    LedgerContent, PortableChain, PortableChainPiece, PortableChainState, PortableCoverage, PortableDataset,
+    PortableDisclosure, PortableHashes, PortableKeySystem, PortablePopulation, PortableRelease, PortableRule,
+    PortableSeparation, PortableStatement, PortableVersion, SeriesName,
 };
 pub use portable::{
-    CARRIED_HASHES, CarriedCoverage, DestinationLedger, ImportConflict, ImportPlan, ImportSummary, LedgerCopy,
-    LedgerTransferStore, ReleaseEntry,
+    CARRIED_HASHES, CarriedChain, CarriedCoverage, DestinationLedger, ImportConflict, ImportPlan, ImportSummary,
+    LedgerCopy, LedgerTransferStore, ReleaseEntry,
 };
 pub use queue::{
     CancelOutcome, ClaimTerms, ClaimedJob, Heartbeat, JobEnd, JobFilter, JobQueue, JobRecord, JobStatus, LeaseToken,

@@ -8,6 +8,7 @@ use chrono::{DateTime, Utc};
 use serde_json::Value;
 use uuid::Uuid;
 
+use super::chains::ChainStep;
 use super::error::StoreError;
 use super::page::{Cursor, Page};
 use super::people::AnnouncedCoverage;
@@ -113,6 +114,8 @@ pub struct ReleaseCommit {
     pub series_versions: BTreeMap<String, i64>,
     /// The end of the announcement of its rows.
     pub announcement: Option<AnnouncedCoverage>,
+    /// The step of its chain, if it republishes a population.
+    pub chain: Option<ChainStep>,
     /// The time.
     pub now: DateTime<Utc>,
 }
@@ -127,6 +130,8 @@ pub enum CommitOutcome {
     LeaseLost,
     /// Something was disclosed since the composition check: repeat it.
     LedgerMoved,
+    /// The chain is no longer at the version that the release was made from: make it again.
+    ChainMoved,
     /// An earlier release has the reuse key; see [`super::JobQueue::succeed_with_reused`].
     AlreadyReleased(Uuid),
 }
@@ -151,6 +156,8 @@ pub struct SweepCounts {
     pub attempts: u64,
     /// Uploads whose chunks were removed.
     pub uploads: u64,
+    /// Attempts whose states of chains were removed.
+    pub chain_states: u64,
 }
 
 /// Keeps releases. Parts are written first, under (job, attempt), where no reader looks; a commit points at them.
@@ -182,8 +189,8 @@ pub trait ReleaseStore: Send + Sync {
         row: u64,
     ) -> Result<Option<PartChunkRecord>, StoreError>;
 
-    /// Removes the parts of an attempt that became no release; those of a release that is held or published
-    /// stay.
+    /// Removes the parts of an attempt that became no release, and the state of a chain; those of a release that is held
+    /// or published stay.
     async fn drop_attempt(&self, job: Uuid, attempt: u32) -> Result<(), StoreError>;
 
     /// Makes a release visible, in one short transaction: its entries in the ledger, the job's end, the erasing of its key, and
@@ -208,7 +215,8 @@ pub trait ReleaseStore: Send + Sync {
         limit: u32,
     ) -> Result<Page<ListedRelease>, StoreError>;
 
-    /// Removes what no one can reach: parts of attempts that belong to no release and do not run, and column chunks of purged
+    /// Removes what no one can reach: parts of attempts that belong to no release and do not run, states that no chain has,
+    /// and column chunks of purged
     /// datasets and of uploads that began more than `grace` ago (by the time in their id) and never became a dataset. At the start
     /// of a store that one process alone uses the grace may be zero; else it must exceed the longest upload.
     async fn sweep(&self, now: DateTime<Utc>, grace: Duration) -> Result<SweepCounts, StoreError>;

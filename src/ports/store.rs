@@ -1,6 +1,7 @@
 use std::sync::Arc;
 
 use super::api_keys::ApiKeyStore;
+use super::chains::ChainStore;
 use super::datasets::DatasetStore;
 use super::disclosures::DisclosureStore;
 use super::former_series::FormerSeriesStore;
@@ -28,7 +29,8 @@ macro_rules! whole {
 whole! {
     /// Everything that the service keeps. One backend implements all of it, because a commit spans jobs, releases and the ledger.
     Store: DatasetStore, JobQueue, ReleaseStore, DisclosureStore, LedgerTransferStore, ApiKeyStore,
-    IdempotencyStore, LifecycleStore, FormerSeriesStore, NamedDocumentStore, PeopleStore, TenantStore, QueueStatsStore, MetadataStore
+    IdempotencyStore, LifecycleStore, FormerSeriesStore, NamedDocumentStore, PeopleStore, ChainStore, TenantStore, QueueStatsStore,
+    MetadataStore
 }
 
 /// A store as it is shared.

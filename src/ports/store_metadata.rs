@@ -34,6 +34,8 @@ pub struct RotationCounts {
     pub datasets: u64,
     /// Keys of jobs that have not ended.
     pub jobs: u64,
+    /// Keys of chains.
+    pub chains: u64,
 }
 
 /// Keeps what is fixed, and the keys that the master key wraps.

@@ -104,6 +104,12 @@ catalogue! {
         "upload the dataset into the population that its people belong to";
     NoNewPeople, "nobody-new", 409, "all people of the dataset were published before",
         "nothing is left to publish";
+    RepublishNotStarted, "republish-not-started", 409, "people of the dataset were published without republication",
+        "republish people of whom nothing is published";
+    RepublishPending, "republish-pending", 409, "a held release of the population is not decided",
+        "approve or reject the held release, then submit the job again";
+    RepublishStateLost, "republish-state-lost", 409, "the state of the republished population was destroyed",
+        "publish people of whom nothing is published in a population with another name";
     CompositionUndecidable, "composition-undecidable", 409, "the composition with earlier releases is undecidable",
         "declare what the detail names, or use the earlier release";
     Gone, "gone", 410, "the resource was removed",

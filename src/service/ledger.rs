@@ -13,7 +13,10 @@ use super::open::open_store;
 use super::vault;
 use crate::clock::Clock;
 use crate::config::{MasterKeyLocation, StoreOptions};
-use crate::ports::{CarriedHashes, ImportConflict, ImportSummary, PortableCoverage, PortableHashes, Store, StoreError};
+use crate::ports::{
+    CarriedBytes, ImportConflict, ImportSummary, PortableChain, PortableChainPiece, PortableCoverage, PortableHashes,
+    Store, StoreError,
+};
 use crate::ports::{LedgerFileError, LedgerHeader, LedgerWriter};
 
 /// The reason why a ledger was not exported or imported.
@@ -46,6 +49,12 @@ pub enum LedgerError {
     /// The file contradicts the store.
     #[error("nothing was imported: {0}")]
     Conflict(#[from] ImportConflict),
+    /// A state was replaced while it was written.
+    #[error("a release of the population {population} was made meanwhile: export the ledger again")]
+    Moved {
+        /// The population.
+        population: String,
+    },
     /// Writing the file failed.
     #[error("the ledger cannot be written: {0}")]
     Unwritten(#[from] io::Error),
@@ -90,13 +99,31 @@ async fn written(
     out: impl Write,
 ) -> Result<(), LedgerError> {
     let copy = store.copy_ledger(tenant).await?;
-    let coverages = copy.coverages.clone();
+    let (coverages, chains) = (copy.coverages.clone(), copy.chains.clone());
     let mut file = LedgerWriter::begin(out, header)?;
     file.copy(copy)?;
     for coverage in &coverages {
         write_hashes(store, coverage, &mut file).await?;
     }
+    for chain in &chains {
+        write_pieces(store, chain, &mut file).await?;
+    }
     Ok(file.end()?)
+}
+
+/// Writes the state of a chain. The next release replaces it.
+async fn write_pieces(
+    store: &dyn Store,
+    PortableChain { id, population, state, .. }: &PortableChain,
+    file: &mut LedgerWriter<impl Write>,
+) -> Result<(), LedgerError> {
+    let Some(state) = *state else { return Ok(()) };
+    for piece in 0..state.pieces {
+        let found = store.chain_piece(*id, &state.into(), piece).await?;
+        let found = found.ok_or_else(|| LedgerError::Moved { population: population.clone() })?;
+        file.chain_piece(PortableChainPiece { chain: *id, piece, payload: CarriedBytes::of_ciphertext(&found) })?;
+    }
+    Ok(())
 }
 
 async fn write_hashes(
@@ -110,12 +137,12 @@ async fn write_hashes(
             let persons = store.coverage_persons(tenant, *id, system, after).await?;
             let Some(last) = persons.last() else { break };
             after = Some(*last);
-            let hashes = CarriedHashes::of_persons(&persons);
+            let hashes = CarriedBytes::of_persons(&persons);
             file.hashes(PortableHashes { coverage: *id, system: Some(system.clone()), hashes })?;
         }
     }
     let marks = store.coverage_marks(tenant, *id).await?;
-    Ok(file.hashes(PortableHashes { coverage: *id, system: None, hashes: CarriedHashes::of_marks(&marks) })?)
+    Ok(file.hashes(PortableHashes { coverage: *id, system: None, hashes: CarriedBytes::of_marks(&marks) })?)
 }
 
 /// Imports the ledger of a file. An unused store adopts the hashing secret of the file.

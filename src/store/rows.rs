@@ -19,11 +19,13 @@ use crate::ports::{
 use crate::publication::ReleaseStatus;
 use crate::vault::{Ciphertext, CiphertextContext, Purpose};
 
+mod chains;
 mod lists;
 mod people;
 mod portable;
 mod series;
 
+pub(super) use chains::{ChainRow, ChainStateRow, chain_states};
 pub(super) use lists::{ListedDatasetRow, ListedJobRow, ListedReleaseRow};
 pub(super) use people::{
     AlikeRow, CommonMarkRow, CoverageRow, CutsRow, EvidenceRow, KeySystemRow, MarkHolder, PersonRange, PopulationRow,
@@ -521,6 +523,7 @@ pub(super) const fn count_key(rotated: &mut RotationCounts, purpose: Purpose) {
     match purpose {
         Purpose::Dataset => rotated.datasets += 1,
         Purpose::Release => rotated.jobs += 1,
+        Purpose::Chain => rotated.chains += 1,
         Purpose::Hashing => {}
     }
 }

@@ -1,4 +1,4 @@
-//! Encryption under the key of a dataset.
+//! Encryption under the key of a dataset or of a chain.
 
 use std::fmt;
 
@@ -14,7 +14,7 @@ const CIPHERTEXT_LAYOUT: u8 = 1;
 const NONCE_BYTES: usize = 24;
 const TAG_BYTES: usize = 16;
 
-/// The role of a ciphertext within its dataset; decryption requires the same role.
+/// The role of a ciphertext within its dataset or chain; decryption requires the same role.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum CiphertextContext {
     /// One column of a chunk.
@@ -31,12 +31,23 @@ pub enum CiphertextContext {
         /// The release.
         release: Uuid,
     },
+    /// A piece of a state of a chain.
+    ChainPiece {
+        /// The job that wrote the state.
+        job: Uuid,
+        /// Its attempt.
+        attempt: u32,
+        /// The index of the piece.
+        piece: u32,
+        /// Whether the state ends with it: a state without its end does not open.
+        is_last: bool,
+    },
 }
 
 impl CiphertextContext {
-    /// The associated data of the ciphertext, unique per role and dataset, since the tag fixes its length.
-    fn context_bytes(self, dataset: Uuid) -> Vec<u8> {
-        let mut covered = dataset.as_bytes().to_vec();
+    /// The associated data of the ciphertext, unique per role and owner, since the tag fixes its length.
+    fn context_bytes(self, owner: Uuid) -> Vec<u8> {
+        let mut covered = owner.as_bytes().to_vec();
         match self {
             Self::Chunk { chunk, column } => {
                 covered.push(b'c');
@@ -47,6 +58,13 @@ impl CiphertextContext {
             Self::InternalReport { release } => {
                 covered.push(b'r');
                 covered.extend_from_slice(release.as_bytes());
+            }
+            Self::ChainPiece { job, attempt, piece, is_last } => {
+                covered.push(b's');
+                covered.extend_from_slice(job.as_bytes());
+                covered.extend_from_slice(&attempt.to_le_bytes());
+                covered.extend_from_slice(&piece.to_le_bytes());
+                covered.push(u8::from(is_last));
             }
         }
         covered
@@ -76,23 +94,23 @@ impl fmt::Debug for Ciphertext {
     }
 }
 
-/// The key of a dataset, without `Debug`, wiped when dropped.
+/// The key of a dataset or of a chain, without `Debug`, wiped when dropped.
 pub struct DataKey {
-    dataset: Uuid,
+    owner: Uuid,
     secret: Secret,
 }
 
 impl DataKey {
-    pub(super) const fn new(dataset: Uuid, secret: Secret) -> Self {
-        Self { dataset, secret }
+    pub(super) const fn new(owner: Uuid, secret: Secret) -> Self {
+        Self { owner, secret }
     }
 
-    /// Encrypts bytes for a role within the dataset.
+    /// Encrypts bytes for a role within the dataset or chain.
     ///
     /// # Errors
     /// If the system provides no randomness for the nonce.
     pub fn encrypt(&self, place: CiphertextContext, plain: &[u8]) -> Result<Ciphertext, VaultError> {
-        Ok(Ciphertext(encrypt_bytes(&self.secret, &place.context_bytes(self.dataset), plain)?))
+        Ok(Ciphertext(encrypt_bytes(&self.secret, &place.context_bytes(self.owner), plain)?))
     }
 
     /// Decrypts a ciphertext of the same role.
@@ -100,7 +118,7 @@ impl DataKey {
     /// # Errors
     /// [`VaultError::Damaged`] for any other ciphertext.
     pub fn decrypt(&self, place: CiphertextContext, ciphertext: &Ciphertext) -> Result<Vec<u8>, VaultError> {
-        decrypt_bytes(&self.secret, &place.context_bytes(self.dataset), &ciphertext.0)
+        decrypt_bytes(&self.secret, &place.context_bytes(self.owner), &ciphertext.0)
     }
 }
 
@@ -179,6 +197,11 @@ mod tests {
             CiphertextContext::Chunk { chunk: 1, column: 1 },
             CiphertextContext::Chunk { chunk: 2, column: 2 },
             CiphertextContext::Profiles,
+            CiphertextContext::ChainPiece { job: Uuid::nil(), attempt: 1, piece: 2, is_last: false },
+            CiphertextContext::ChainPiece { job: Uuid::nil(), attempt: 1, piece: 2, is_last: true },
+            CiphertextContext::ChainPiece { job: Uuid::nil(), attempt: 2, piece: 2, is_last: true },
+            CiphertextContext::ChainPiece { job: Uuid::nil(), attempt: 1, piece: 1, is_last: true },
+            CiphertextContext::ChainPiece { job: Uuid::max(), attempt: 1, piece: 2, is_last: true },
         ];
         for encrypted_for in places {
             let ciphertext = key.encrypt(encrypted_for, b"values").unwrap();

@@ -19,6 +19,8 @@ pub enum Purpose {
     Dataset,
     /// The hashing of contents; one per store.
     Hashing,
+    /// The encryption of a chain.
+    Chain,
 }
 
 impl Purpose {
@@ -29,6 +31,7 @@ impl Purpose {
             Self::Release => b"",
             Self::Dataset => b"dataset key",
             Self::Hashing => b"hashing key",
+            Self::Chain => b"chain key",
         };
         [label, id.as_bytes()].concat()
     }
@@ -165,6 +168,24 @@ impl Vault {
         Ok(DataKey::new(dataset, self.unwrap_secret(Purpose::Dataset, dataset, wrapped)?))
     }
 
+    /// Draws the key of a chain; returns it with its wrapped form for the store.
+    ///
+    /// # Errors
+    /// If the system provides no randomness.
+    pub fn fresh_chain_key(&self, chain: Uuid) -> Result<(DataKey, Vec<u8>), VaultError> {
+        let secret = Self::fresh_secret()?;
+        let wrapped = self.wrap(Purpose::Chain, chain, &secret)?;
+        Ok((DataKey::new(chain, secret), wrapped))
+    }
+
+    /// Unwraps the key of a chain from [`Vault::fresh_chain_key`].
+    ///
+    /// # Errors
+    /// As [`Vault::unwrap_secret`].
+    pub fn chain_key(&self, chain: Uuid, wrapped: &[u8]) -> Result<DataKey, VaultError> {
+        Ok(DataKey::new(chain, self.unwrap_secret(Purpose::Chain, chain, wrapped)?))
+    }
+
     /// A hasher of contents; hashes are comparable within a tenant only.
     #[must_use]
     pub fn content_hasher(&self, tenant: &str) -> ContentHasher {
@@ -213,7 +234,7 @@ mod tests {
     fn secret_unwraps_for_its_purpose_and_id_only() {
         let vault = Vault::in_memory().unwrap();
         let secret = Vault::fresh_secret().unwrap();
-        let purposes = [Purpose::Release, Purpose::Dataset, Purpose::Hashing];
+        let purposes = [Purpose::Release, Purpose::Dataset, Purpose::Hashing, Purpose::Chain];
         for purpose in purposes {
             let wrapped = vault.wrap(purpose, id(1), &secret).unwrap();
             assert_eq!(*vault.unwrap_secret(purpose, id(1), &wrapped).unwrap(), *secret);

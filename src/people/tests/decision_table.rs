@@ -152,6 +152,7 @@ fn found(facts: &Facts) -> String {
         Err(PeopleRefusal::OverlappingPeople { .. }) => "overlapping-people",
         Err(PeopleRefusal::PeopleAlike { .. }) => "people-alike",
         Err(PeopleRefusal::EverybodyPublished) => "nobody-new",
+        Err(PeopleRefusal::PublishedWithoutChain { .. }) => "republish-not-started",
     };
     outcome.to_owned()
 }

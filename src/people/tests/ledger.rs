@@ -177,7 +177,7 @@ impl TestLedger {
             description: String::new(),
             person: systems.into_iter().map(key).collect(),
             max_rows_per_person: 1,
-            is_republished: step["republication"] == true,
+            republication: (step["republication"] == true).then(|| json!({})),
         };
         let name = step["name"].as_str().unwrap();
         let is_live = self.coverages.iter().any(|of| of.is_live() && of.coverage.populations.contains(name));
@@ -364,6 +364,7 @@ impl TestLedger {
             PeopleRefusal::PeopleUnknown { coverages } => ("people-unknown", coverages),
             PeopleRefusal::PeopleAlike { coverages, .. } => ("people-alike", coverages),
             PeopleRefusal::EverybodyPublished => return problem("nobody-new"),
+            PeopleRefusal::PublishedWithoutChain { coverages } => ("republish-not-started", coverages),
             PeopleRefusal::OverlappingPeople { coverages, system, changed } => {
                 let system = system.as_ref().unwrap();
                 let met = self.coverages.iter().filter(|of| coverages.contains(&of.id));
@@ -415,7 +416,8 @@ impl TestLedger {
         };
         let names = if is_checked { self.names(&self.coverages[at], &rows.evidence, &columns)? } else { own_names };
         if step["republish"] == true {
-            let is_republished = population.as_ref().is_some_and(|name| self.registry.populations[name].is_republished);
+            let is_republished =
+                population.as_ref().is_some_and(|name| self.registry.populations[name].republication.is_some());
             if !is_republished {
                 return Err(problem("invalid-specification"));
             }
@@ -512,11 +514,15 @@ impl TestCoverage {
     }
 
     fn extend_chain(&mut self, population: Option<String>, rows: &WholeEvidence) {
+        let is_first = self.coverage.chain.is_none();
         self.coverage.chain = population;
         for (system, persons) in &rows.persons {
             let all = self.persons.entry(system.clone()).or_default();
+            let before = all.len();
             all.extend(persons);
-            self.coverage.systems.entry(system.clone()).or_default().persons = all.len() as u64;
+            if !is_first {
+                self.coverage.count_new_persons(system, (all.len() - before) as u64);
+            }
         }
         self.truth.extend(&rows.truth);
     }

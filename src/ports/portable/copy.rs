@@ -6,9 +6,9 @@ use uuid::Uuid;
 
 use super::import::{ImportConflict, ImportSummary};
 use super::records::{
-    LedgerContent, PortableCoverage, PortableDataset, PortableDisclosure, PortableHashes, PortableKeySystem,
-    PortablePopulation, PortableRelease, PortableRule, PortableSeparation, PortableStatement, PortableVersion,
-    SeriesName,
+    LedgerContent, PortableChain, PortableChainPiece, PortableCoverage, PortableDataset, PortableDisclosure,
+    PortableHashes, PortableKeySystem, PortablePopulation, PortableRelease, PortableRule, PortableSeparation,
+    PortableStatement, PortableVersion, SeriesName,
 };
 use crate::people::{CoverageId, KeyedHash};
 use crate::ports::error::StoreError;
@@ -42,12 +42,16 @@ pub struct LedgerCopy {
     pub coverages: Vec<PortableCoverage>,
     /// Their persons and marks.
     pub hashes: Vec<PortableHashes>,
+    /// Every chain that has begun.
+    pub chains: Vec<PortableChain>,
+    /// The pieces of their states.
+    pub pieces: Vec<PortableChainPiece>,
 }
 
 /// The ledger of the store that something is carried to.
 #[derive(Clone, Debug, Default)]
 pub struct DestinationLedger {
-    /// All that stands in it, but for the hashes.
+    /// All that stands in it, but for the hashes and the pieces of states.
     pub copy: LedgerCopy,
     /// The releases that were carried here before; the others were made here.
     pub imported: BTreeSet<Uuid>,
@@ -76,8 +80,8 @@ impl LedgerCopy {
 /// Reads the ledger whole, and enters one that was read elsewhere.
 #[async_trait]
 pub trait LedgerTransferStore: Send + Sync {
-    /// All that stands in the ledger of a tenant, or of all tenants, at one moment, but for the hashes: these are more than
-    /// memory should hold, and are read one piece after the other.
+    /// All that stands in the ledger of a tenant, or of all tenants, at one moment, but for the hashes and the pieces of
+    /// states: these are more than memory should hold, and are read one after the other.
     async fn copy_ledger(&self, tenant: Option<&str>) -> Result<LedgerCopy, StoreError>;
 
     /// Persons of a live coverage by a key system, from the lowest hash or behind one, at most [`CARRIED_HASHES`].

@@ -17,8 +17,9 @@ use uuid::Uuid;
 use super::LedgerCopy;
 use super::hex::to_hex;
 use super::records::{
-    PortableCoverage, PortableDataset, PortableDisclosure, PortableHashes, PortableKeySystem, PortablePopulation,
-    PortableRelease, PortableRule, PortableSeparation, PortableStatement, PortableVersion,
+    PortableChain, PortableChainPiece, PortableChainState, PortableCoverage, PortableDataset, PortableDisclosure,
+    PortableHashes, PortableKeySystem, PortablePopulation, PortableRelease, PortableRule, PortableSeparation,
+    PortableStatement, PortableVersion,
 };
 use crate::people::CoverageId;
 
@@ -70,9 +71,7 @@ impl LedgerHeader {
     /// The secret that keys the hashes, wrapped; `None` when it cannot be read.
     #[must_use]
     pub fn hashing_key(&self) -> Option<Vec<u8>> {
-        let digits = self.hashing_key.as_bytes();
-        let byte = |pair: &[u8]| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok();
-        digits.len().is_multiple_of(2).then(|| digits.chunks_exact(2).map(byte).collect()).flatten()
+        super::hex::bytes::of_digits(&self.hashing_key)
     }
 }
 
@@ -94,6 +93,8 @@ enum LedgerLine {
     Separation(PortableSeparation),
     Coverage(Box<PortableCoverage>),
     Hashes(PortableHashes),
+    Chain(Box<PortableChain>),
+    ChainPiece(PortableChainPiece),
     End(LedgerTrailer),
 }
 
@@ -171,7 +172,17 @@ impl<W: Write> LedgerWriter<W> {
         copy.populations.into_iter().map(LedgerLine::Population).try_for_each(|line| self.put(&line))?;
         copy.separations.into_iter().map(LedgerLine::Separation).try_for_each(|line| self.put(&line))?;
         copy.coverages.into_iter().map(Box::new).map(LedgerLine::Coverage).try_for_each(|line| self.put(&line))?;
-        copy.hashes.into_iter().try_for_each(|hashes| self.hashes(hashes))
+        copy.chains.into_iter().map(Box::new).map(LedgerLine::Chain).try_for_each(|line| self.put(&line))?;
+        copy.hashes.into_iter().try_for_each(|hashes| self.hashes(hashes))?;
+        copy.pieces.into_iter().try_for_each(|piece| self.chain_piece(piece))
+    }
+
+    /// Writes a piece of the state of a chain.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn chain_piece(&mut self, piece: PortableChainPiece) -> io::Result<()> {
+        self.put(&LedgerLine::ChainPiece(piece))
     }
 
     /// Writes persons or marks of a coverage.
@@ -301,6 +312,11 @@ impl LedgerReading {
                 let hashes = hashes.in_file(&self.file, begin, line);
                 copy.hashes.push(PortableHashes { coverage, system, hashes });
             }
+            Ok(LedgerLine::Chain(chain)) => copy.chains.push(*chain),
+            Ok(LedgerLine::ChainPiece(PortableChainPiece { chain, piece, payload })) => {
+                let payload = payload.in_file(&self.file, begin, line);
+                copy.pieces.push(PortableChainPiece { chain, piece, payload });
+            }
             Ok(LedgerLine::Ledger(_) | LedgerLine::End(_)) => unreadable("it stands in the middle".to_owned()),
             Err(error) => unreadable(error.to_string()),
         }
@@ -352,7 +368,8 @@ fn consistent(header: &LedgerHeader, copy: &LedgerCopy) -> Result<(), LedgerFile
         }
     }
     check_people(header, copy)?;
-    check_coverages(copy)
+    check_coverages(copy)?;
+    check_chains(header, copy)
 }
 
 /// Checks key systems, populations and statements about people.
@@ -424,6 +441,47 @@ fn check_coverages(copy: &LedgerCopy) -> Result<(), LedgerFileError> {
     }
     match missing.iter().find(|(_, left)| **left > 0) {
         Some(((id, _), _)) => contradictory(format!("persons of the coverage {} are missing", id.0)),
+        None => Ok(()),
+    }
+}
+
+/// Checks that the state of every chain is whole: what is missing of it cannot be guessed.
+fn check_chains(header: &LedgerHeader, copy: &LedgerCopy) -> Result<(), LedgerFileError> {
+    let contradictory = |what: String| Err(LedgerFileError::Contradictory(what));
+    let populations: HashSet<(&str, &str)> =
+        copy.populations.iter().map(|of| (of.tenant.as_str(), of.name.as_str())).collect();
+    let releases: HashSet<Uuid> = copy.releases.iter().map(|release| release.id).collect();
+    let (mut named, mut states) = (HashSet::new(), BTreeMap::new());
+    for PortableChain { tenant, population, id, wrapped_key, ended_at, state, .. } in &copy.chains {
+        let is_foreign = header.tenant.as_ref().is_some_and(|expected| expected != tenant);
+        let is_twice = !named.insert((tenant, population)) || states.insert(*id, (*state, 0, 0)).is_some();
+        if is_foreign || is_twice || !populations.contains(&(tenant.as_str(), population.as_str())) {
+            return contradictory(format!(
+                "the chain of {population} stands in it twice, without its population, or is of another tenant"
+            ));
+        }
+        if wrapped_key.is_empty() != ended_at.is_some() || state.is_some() && ended_at.is_some() {
+            return contradictory(format!("the chain of {population} has ended, and has not"));
+        }
+        if state.is_some_and(|state| !releases.contains(&state.release)) {
+            return contradictory(format!("the chain of {population} stands in it without its last release"));
+        }
+    }
+    for PortableChainPiece { chain, piece, payload } in &copy.pieces {
+        let Some((Some(_), found, bytes)) = states.get_mut(chain) else {
+            return contradictory(format!("a piece of the chain {chain} stands in it without a state"));
+        };
+        // in their order, so that none is there twice
+        if piece != found {
+            return contradictory(format!("pieces of the chain {chain} are missing, or not in their order"));
+        }
+        (*found, *bytes) = (*found + 1, *bytes + payload.length() as u64);
+    }
+    let is_whole =
+        |state: &PortableChainState, found: u32, bytes: u64| (state.pieces, state.bytes) == (found, bytes) && found > 0;
+    let half = states.iter().find(|(_, (state, found, bytes))| state.is_some_and(|of| !is_whole(&of, *found, *bytes)));
+    match half {
+        Some((chain, _)) => contradictory(format!("the state of the chain {chain} is not whole")),
         None => Ok(()),
     }
 }

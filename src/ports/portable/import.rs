@@ -4,9 +4,9 @@ use uuid::Uuid;
 
 use super::copy::{DestinationLedger, LedgerCopy};
 use super::records::{
-    LedgerContent, PortableCoverage, PortableDataset, PortableDisclosure, PortableHashes, PortableKeySystem,
-    PortablePopulation, PortableRelease, PortableRule, PortableSeparation, PortableStatement, PortableVersion,
-    SeriesName,
+    LedgerContent, PortableChain, PortableChainPiece, PortableCoverage, PortableDataset, PortableDisclosure,
+    PortableHashes, PortableKeySystem, PortablePopulation, PortableRelease, PortableRule, PortableSeparation,
+    PortableStatement, PortableVersion, SeriesName,
 };
 use crate::ledger::{AttributeIdentities, IdentityError};
 use crate::people::CoverageId;
@@ -36,8 +36,21 @@ pub struct ImportPlan<'a> {
     pub separations: Vec<&'a PortableSeparation>,
     /// Coverages to record.
     pub coverages: Vec<CarriedCoverage<'a>>,
+    /// Chains to record.
+    pub chains: Vec<CarriedChain<'a>>,
     /// Series that change.
     pub series: BTreeSet<SeriesName>,
+}
+
+/// A chain to record.
+#[derive(Clone, PartialEq, Debug)]
+pub struct CarriedChain<'a> {
+    /// What was carried.
+    pub chain: &'a PortableChain,
+    /// Whether it is here, at an earlier version.
+    pub is_known: bool,
+    /// The pieces of its state.
+    pub pieces: Vec<&'a PortableChainPiece>,
 }
 
 /// A coverage to record.
@@ -79,6 +92,8 @@ pub struct ImportSummary {
     pub populations: usize,
     /// Coverages that were recorded, or that took up others.
     pub coverages: usize,
+    /// Chains that were recorded, or that went on.
+    pub chains: usize,
 }
 
 impl ImportPlan<'_> {
@@ -94,6 +109,7 @@ impl ImportPlan<'_> {
             statements: self.statements.len() + self.separations.len(),
             populations: self.populations.len(),
             coverages: self.coverages.len(),
+            chains: self.chains.len(),
         }
     }
 }
@@ -143,6 +159,7 @@ impl LedgerCopy {
         planner.add_populations()?;
         planner.add_separations()?;
         planner.add_coverages();
+        planner.add_chains()?;
         Ok(planner.plan)
     }
 }
@@ -297,7 +314,13 @@ impl<'a> ImportPlanner<'a> {
                     self.plan.populations.push(carried);
                     self.plan.series.insert(SeriesName::new(tenant, name));
                 }
-                Some(known) if known.population.person == population.person => {}
+                Some(known) if known.population.person == population.person => {
+                    let terms = &population.republication;
+                    if terms.is_some() && *terms != known.population.republication {
+                        let what = format!("the population {name} is republished by other terms here, or not at all");
+                        return Err(ImportConflict::new(what));
+                    }
+                }
                 Some(_) => return Err(ImportConflict::new(format!("the population {name} has other keys here"))),
             }
         }
@@ -338,6 +361,56 @@ impl<'a> ImportPlanner<'a> {
                 self.plan.coverages.push(CarriedCoverage { coverage: carried, target: target.map(|of| of.id), hashes });
             }
         }
+    }
+
+    /// A chain goes on in one store alone: of two states that both went on from one, none is the right one.
+    fn add_chains(&mut self) -> Result<(), ImportConflict> {
+        for carried in &self.copy.chains {
+            let PortableChain { tenant, population, id, .. } = carried;
+            if let Some(release) = carried.pending {
+                return Err(ImportConflict::new(format!(
+                    "the release {release} of the population {population} is held there: approve or reject it, and \
+                     export the ledger again"
+                )));
+            }
+            let known = self.here.copy.chains.iter().find(|of| (&of.tenant, &of.population) == (tenant, population));
+            if known.is_some_and(|known| known.id != *id) {
+                let what = format!("the population {population} was republished in both stores");
+                return Err(ImportConflict::new(what));
+            }
+            if known.is_none_or(|known| self.is_behind(known, carried)) {
+                let pieces = self.copy.pieces.iter().filter(|piece| piece.chain == *id).collect();
+                self.plan.chains.push(CarriedChain { chain: carried, is_known: known.is_some(), pieces });
+                self.plan.series.insert(SeriesName::new(tenant, population));
+            } else if known.is_some_and(|known| !self.is_ahead(known, carried)) {
+                let what =
+                    format!("the population {population} was republished in both stores since they had one state");
+                return Err(ImportConflict::new(what));
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether the chain of this store is an earlier state of the carried one, whose ledger knows its release.
+    fn is_behind(&self, known: &PortableChain, carried: &PortableChain) -> bool {
+        let is_carried = |release: Uuid| self.carried.contains_key(&release);
+        let goes_on = match (known.state, carried.state) {
+            (Some(here), Some(there)) => here.version < there.version && is_carried(here.release),
+            (None, Some(_)) => true,
+            (_, None) => false,
+        };
+        known.ended_at.is_none() && known.pending.is_none() && (goes_on || carried.ended_at.is_some())
+    }
+
+    /// Whether the chain of this store has ended, is at the carried state, or went on from it.
+    fn is_ahead(&self, known: &PortableChain, carried: &PortableChain) -> bool {
+        let is_known = |release: Uuid| self.known.contains_key(&release);
+        let went_on = match (known.state, carried.state) {
+            (Some(here), Some(there)) => here == there || there.version < here.version && is_known(there.release),
+            (_, None) => true,
+            (None, Some(_)) => false,
+        };
+        known.ended_at.is_some() || went_on
     }
 
     /// Whether the store lacks entries of a release that the copy has.

@@ -5,12 +5,12 @@
 //! were made. Nothing that is here is changed or removed by what is carried here, except that a carried release goes on to the
 //! status that it has got meanwhile. An upload is carried as one that was purged: nothing can be published of it.
 
+pub(super) mod carried_bytes;
 mod copy;
 pub mod file;
-pub(super) mod hashes;
 mod hex;
 mod import;
 pub(super) mod records;
 
 pub use copy::{CARRIED_HASHES, DestinationLedger, LedgerCopy, LedgerTransferStore};
-pub use import::{CarriedCoverage, ImportConflict, ImportPlan, ImportSummary, ReleaseEntry};
+pub use import::{CarriedChain, CarriedCoverage, ImportConflict, ImportPlan, ImportSummary, ReleaseEntry};

@@ -8,8 +8,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use uuid::Uuid;
 
-use super::hashes::CarriedHashes;
+use super::carried_bytes::CarriedBytes;
 use crate::people::{Coverage, CoverageId, KeySystem, Population, SeparationStatement};
+use crate::ports::chains::{ChainRecord, StoredChainState};
 use crate::ports::disclosures::StatementRecord;
 use crate::ports::statements::Statement;
 use crate::publication::ReleaseStatus;
@@ -237,7 +238,87 @@ pub struct PortableHashes {
     /// The key system of the persons; none of marks.
     pub system: Option<String>,
     /// The hashes.
-    pub hashes: CarriedHashes,
+    pub hashes: CarriedBytes,
+}
+
+/// The chain of a population, sealed as it is in its store: the master key that opens it is not in the file.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PortableChain {
+    /// Whose it is.
+    pub tenant: String,
+    /// The population.
+    pub population: String,
+    /// What its key is wrapped for.
+    pub id: Uuid,
+    /// The wrapped key of its states; none once it is destroyed.
+    #[serde(with = "super::hex::bytes")]
+    pub wrapped_key: Vec<u8>,
+    /// When the key was destroyed.
+    pub ended_at: Option<DateTime<Utc>>,
+    /// Its current state; none of a chain that has ended, or whose first release is held.
+    pub state: Option<PortableChainState>,
+    /// The held release that is not decided.
+    pub pending: Option<Uuid>,
+}
+
+/// A state of a chain, without its pieces.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PortableChainState {
+    /// Counted from 1 in the chain.
+    pub version: u64,
+    /// The job that wrote it.
+    pub job: Uuid,
+    /// Its attempt.
+    pub attempt: u32,
+    /// How many pieces it has.
+    pub pieces: u32,
+    /// How many bytes these have.
+    pub bytes: u64,
+    /// The release that it goes on from.
+    pub release: Uuid,
+}
+
+/// A piece of the state of a chain.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PortableChainPiece {
+    /// The chain.
+    pub chain: Uuid,
+    /// Counted from 0 in the state.
+    pub piece: u32,
+    /// The encrypted bytes.
+    pub payload: CarriedBytes,
+}
+
+impl From<StoredChainState> for PortableChainState {
+    fn from(state: StoredChainState) -> Self {
+        let StoredChainState { version, job, attempt, pieces, bytes, release } = state;
+        Self { version, job, attempt, pieces, bytes, release }
+    }
+}
+
+impl From<PortableChainState> for StoredChainState {
+    fn from(state: PortableChainState) -> Self {
+        let PortableChainState { version, job, attempt, pieces, bytes, release } = state;
+        Self { version, job, attempt, pieces, bytes, release }
+    }
+}
+
+impl From<ChainRecord> for PortableChain {
+    fn from(record: ChainRecord) -> Self {
+        let ChainRecord { id, tenant, population, wrapped_key, ended_at, current, pending } = record;
+        Self {
+            tenant,
+            population,
+            id,
+            wrapped_key: wrapped_key.unwrap_or_default(),
+            ended_at,
+            state: current.map(Into::into),
+            pending: pending.map(|state| state.release),
+        }
+    }
 }
 
 /// A series of a tenant.

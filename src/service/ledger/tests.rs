@@ -11,7 +11,10 @@ use tower::ServiceExt;
 
 use super::*;
 use crate::config::Config;
+use crate::ports::CHAIN_PIECE_BYTES;
+use crate::publication::ReleaseStatus;
 use crate::service::Service;
+use crate::store::conformance::{chains, people};
 use crate::store::postgres::tests::{TestDatabase, database};
 use crate::vault::MasterKey;
 
@@ -168,6 +171,47 @@ async fn between(from: &str, to: &str) {
     let home = tempfile::tempdir().unwrap();
     let key = home.path().join("master.key");
     carried(&config(&home.path().join("a"), from, &key), &config(&home.path().join("b"), to, &key)).await;
+}
+
+/// In the middle of a series: the other store goes on from the state that the file carries.
+async fn chain_between(from: &str, to: &str) {
+    let home = tempfile::tempdir().unwrap();
+    let key = home.path().join("master.key");
+    let (from, to) = (config(&home.path().join("a"), from, &key), config(&home.path().join("b"), to, &key));
+    let state = vec![7; CHAIN_PIECE_BYTES + 1];
+    let store = open_store(&from.store, &from.data).await.unwrap();
+    let opened = vault::open(store.shared().as_ref(), &from.store.master_key(&from.data).unwrap()).await.unwrap();
+    people::define(&*store.shared(), "clinic", &["k"]).await;
+    let chain = chains::load(&*store.shared(), &opened, false).await.unwrap();
+    chains::next(&*store.shared(), 1, &chain, &state, ReleaseStatus::Published).await;
+    store.close().await;
+    drop(store);
+
+    let file = exported(&from, None).await;
+    let short: String =
+        file.lines().filter(|line| !line.contains("\"piece\":1")).map(|line| format!("{line}\n")).collect();
+    assert!(matches!(import(&to.store, &to.data, kept(&short)).await, Err(LedgerError::File(_))), "half a state");
+    assert_eq!(import(&to.store, &to.data, kept(&file)).await.unwrap().chains, 1);
+    let store = open_store(&to.store, &to.data).await.unwrap();
+    let opened = vault::open(store.shared().as_ref(), &to.store.master_key(&to.data).unwrap()).await.unwrap();
+    let chain = chains::load(&*store.shared(), &opened, true).await.unwrap();
+    assert_eq!(chain.version(), 1);
+    assert!(chain.state() == Some(&state[..]));
+    chains::next(&*store.shared(), 2, &chain, b"later", ReleaseStatus::Published).await;
+    let chain = chains::load(&*store.shared(), &opened, true).await.unwrap();
+    assert_eq!((chain.version(), chain.state()), (2, Some(&b"later"[..])));
+    store.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_chain_goes_on_in_another_store() {
+    chain_between("embedded", "embedded").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_chain_goes_on_in_a_database() {
+    let database: TestDatabase = database!();
+    chain_between("embedded", &database.url()).await;
 }
 
 /// People by number, of which two files may have some in common.

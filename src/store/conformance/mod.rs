@@ -1,7 +1,9 @@
 //! What every store must do, as functions over any store; [`conformance`] stamps them as tests of one.
 
 pub(crate) mod audit_entries;
+pub(crate) mod carried_chains;
 pub(crate) mod carried_people;
+pub(crate) mod chains;
 pub(crate) mod datasets;
 pub(crate) mod keys;
 pub(crate) mod ledger_readings;
@@ -199,6 +201,7 @@ pub(crate) fn commit_of(job: &JobRecord, token: LeaseToken, ledger_version: i64,
         ledger_version,
         series_versions: BTreeMap::new(),
         announcement: None,
+        chain: None,
         now,
     }
 }
@@ -301,11 +304,24 @@ macro_rules! conformance {
                 the_ledger_moves_with_persons_and_marks
                 a_kept_reading_serves_while_it_holds
                 published_places_are_read_without_documents;
+            carried_chains:
+                a_chain_is_carried_whole_and_once
+                a_chain_goes_on_in_one_store_alone
+                a_begun_chain_is_not_carried;
             carried_people:
                 persons_of_a_coverage_are_read_in_pieces
                 marks_of_a_coverage_are_read_by_kind
                 a_series_becomes_a_population
                 a_kept_coverage_is_listed_by_its_group_anew;
+            chains:
+                a_chain_begins_once
+                a_state_becomes_current_with_its_release
+                of_one_version_goes_on_one_release
+                half_a_state_is_no_state
+                a_held_release_leaves_its_state_pending
+                an_ended_chain_does_not_go_on
+                each_person_of_a_chain_is_covered_once
+                a_job_goes_on_from_the_state_before;
             pins:
                 a_pin_stays_what_it_was_first
                 a_rotation_wraps_every_key_anew

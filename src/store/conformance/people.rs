@@ -36,7 +36,7 @@ pub(super) fn population(systems: &[&str]) -> Population {
         description: "of the clinic, 10 \u{b0}".to_owned(),
         person: systems.iter().map(key).collect(),
         max_rows_per_person: 2,
-        is_republished: false,
+        republication: None,
     }
 }
 
@@ -56,7 +56,7 @@ async fn try_define(store: &dyn Store, name: &str, systems: &[&str]) -> PeopleEn
     enter(store, Some(NamedPopulation { name: name.to_owned(), population: population(systems) }), Vec::new()).await
 }
 
-pub(super) async fn define(store: &dyn Store, name: &str, systems: &[&str]) {
+pub(crate) async fn define(store: &dyn Store, name: &str, systems: &[&str]) {
     assert!(matches!(try_define(store, name, systems).await, PeopleEntryOutcome::Recorded { .. }));
 }
 

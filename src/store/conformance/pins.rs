@@ -2,6 +2,7 @@
 
 use uuid::Uuid;
 
+use super::chains::begun;
 use super::{Bench, TENANT, at, claim, dataset, enqueue, is_conflict};
 use crate::ports::{HASHING_KEY_PIN, MASTER_KEY_PIN, Rotation, RotationCounts, StoreError};
 use crate::vault::Purpose;
@@ -26,12 +27,13 @@ pub(crate) async fn a_rotation_wraps_every_key_anew(bench: &impl Bench) {
     }
     let job = enqueue(&*store, 7).await;
     datasets.push(job.dataset);
+    let chain = begun(&*store, "clinic").await;
     let rewrap = |purpose: Purpose, id: Uuid, wrapped: &[u8]| {
         Ok([format!("{purpose:?} {id} ").as_bytes(), &wrapped[..1]].concat())
     };
     let rotation = |from| Rotation { from, to: NEW, hashing_key: b"hashing".to_vec(), rewrap: &rewrap };
     assert!(is_conflict(&store.rotate(rotation(NEW)).await), "another master key");
-    assert_eq!(store.rotate(rotation(OLD)).await.unwrap(), RotationCounts { datasets: 4, jobs: 1 });
+    assert_eq!(store.rotate(rotation(OLD)).await.unwrap(), RotationCounts { datasets: 4, jobs: 1, chains: 1 });
     assert!(is_conflict(&store.rotate(rotation(OLD)).await), "the old one counts no more");
     assert_eq!(store.pinned(MASTER_KEY_PIN).await.unwrap().unwrap(), NEW);
     assert_eq!(store.pinned(HASHING_KEY_PIN).await.unwrap().unwrap(), b"hashing");
@@ -39,6 +41,8 @@ pub(crate) async fn a_rotation_wraps_every_key_anew(bench: &impl Bench) {
         let wrapped = store.dataset(TENANT, id).await.unwrap().unwrap().wrapped_key.unwrap();
         assert_eq!(wrapped, [format!("Dataset {id} ").as_bytes(), &[42]].concat());
     }
+    let wrapped = store.chain(TENANT, "clinic").await.unwrap().unwrap().wrapped_key.unwrap();
+    assert_eq!(wrapped, [format!("Chain {} ", chain.id).as_bytes(), &[42]].concat());
     let (claimed, _) = claim(&*store, at(1)).await;
     assert_eq!(claimed.wrapped_key, [format!("Release {} ", job.id).as_bytes(), &[7]].concat());
 }

@@ -259,11 +259,11 @@ pub(crate) async fn a_sweep_removes_what_no_one_can_reach(bench: &impl Bench) {
 
     let now = chrono::Utc::now();
     let hour = Duration::from_secs(3600);
-    assert_eq!(store.sweep(now, hour).await.unwrap(), SweepCounts { attempts: 2, uploads: 0 });
+    assert_eq!(store.sweep(now, hour).await.unwrap(), SweepCounts { attempts: 2, ..SweepCounts::default() });
     assert_eq!(bench.count("part_chunks").await, 2);
     assert!(store.part_chunk(TENANT, released, 1, "t1.qi.csv", 0).await.unwrap().is_some());
     assert!(store.part_chunk(TENANT, running, 2, "t1.qi.csv", 0).await.unwrap().is_some());
-    assert_eq!(store.sweep(now + hour * 2, hour).await.unwrap(), SweepCounts { attempts: 0, uploads: 1 });
+    assert_eq!(store.sweep(now + hour * 2, hour).await.unwrap(), SweepCounts { uploads: 1, ..SweepCounts::default() });
     assert!(store.get_column_chunk(kept, 0, 0).await.unwrap().is_some());
     assert_eq!(bench.count("column_chunks").await, 1);
 }

@@ -15,8 +15,10 @@ pub(in crate::store) use super::people::{
 };
 pub(in crate::store) use super::pool::run_transaction;
 pub(in crate::store) use super::queue::CLAIM;
+use super::store_metadata::CHAIN_KEYS;
 use crate::ports::StoreError;
 pub(in crate::store) use crate::store::shared::api_keys::postgres::log;
+pub(in crate::store) use crate::store::shared::chains::postgres::{chain_of, join_coverage, settle_chain, step_chain};
 pub(in crate::store) use crate::store::shared::people::postgres::{
     end_announced, list_coverage, locked, next_ticket, people_changed, registry_of, standing, system_number,
     void_unpublished,
@@ -36,6 +38,12 @@ impl Backend {
 
     pub(in crate::store) const fn heartbeat_pool(&self) -> &PgPool {
         &self.heart
+    }
+
+    /// Writes the keys of chains anew, without those that were deleted.
+    pub(in crate::store) async fn forget_chain_keys(&self) -> Result<(), StoreError> {
+        self.scour(&[CHAIN_KEYS]).await;
+        Ok(())
     }
 
     /// Does nothing: erased rows stay in the pages of the server until a vacuum.

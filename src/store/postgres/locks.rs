@@ -53,6 +53,17 @@ const LOCK_JOB: &str = "\
 -- lock_job
 SELECT id FROM jobs WHERE id = $1 FOR UPDATE";
 
+const LOCK_CHAIN: &str = "\
+-- lock_chain
+SELECT id FROM chains WHERE id = $1 FOR UPDATE";
+
+/// The shared text, holding the job's row: an attempt that ends meanwhile gets no more pieces.
+pub(in crate::store) const PUT_CHAIN_PIECE: &str = "\
+-- put_chain_piece
+INSERT INTO chain_pieces (chain_id, job_id, attempt, piece_no, payload)
+SELECT $1, id, attempt, $4, $5 FROM jobs WHERE id = $2 AND attempt = $3 AND status = 'running'
+AND EXISTS (SELECT 1 FROM chain_keys WHERE chain_id = $1) FOR SHARE";
+
 /// An advisory lock, because a dataset that is not visible yet has no row.
 const LOCK_DATASET: &str = "\
 -- lock_dataset
@@ -102,6 +113,12 @@ pub(in crate::store) async fn lock_reuse_key(connection: &mut PgConnection, key:
 
 pub(in crate::store) async fn lock_job(connection: &mut PgConnection, job: Uuid) -> Result<(), sqlx::Error> {
     run_sql!(query.fetch_optional, connection, LOCK_JOB, job)?;
+    Ok(())
+}
+
+/// Keeps others from changing the states of a chain.
+pub(in crate::store) async fn lock_chain(connection: &mut PgConnection, chain: Uuid) -> Result<(), sqlx::Error> {
+    run_sql!(query.fetch_optional, connection, LOCK_CHAIN, chain)?;
     Ok(())
 }
 

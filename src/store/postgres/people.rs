@@ -178,14 +178,14 @@ pub(in crate::store) async fn share_tables(
     run_sql!(query_scalar.fetch_one, connection, SHARE_TABLES, one, other)
 }
 
+/// Adds persons to a coverage, and says how many were new.
 pub(in crate::store) async fn insert_persons(
     connection: &mut PgConnection,
     system: i64,
     coverage: i64,
     persons: &[KeyedHash],
-) -> Result<(), sqlx::Error> {
-    run_sql!(query.execute, connection, INSERT_PERSONS, system, coverage, bytes(persons))?;
-    Ok(())
+) -> Result<u64, sqlx::Error> {
+    Ok(run_sql!(query.execute, connection, INSERT_PERSONS, system, coverage, bytes(persons))?.rows_affected())
 }
 
 pub(in crate::store) async fn insert_marks(

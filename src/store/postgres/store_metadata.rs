@@ -45,6 +45,7 @@ const LOCK_RETRY_PAUSE: Duration = Duration::from_millis(100);
 
 /// The tables that hold wrapped keys.
 pub(super) const DATASET_KEYS: &str = "dataset_keys";
+pub(super) const CHAIN_KEYS: &str = "chain_keys";
 const JOB_KEYS: &str = "job_keys";
 const PINS: &str = "pins";
 
@@ -69,7 +70,7 @@ impl MetadataStore for PostgresStore {
             tried += 1;
         };
         // what was wrapped under the old key
-        self.scour(&[DATASET_KEYS, JOB_KEYS, PINS]).await;
+        self.scour(&[DATASET_KEYS, CHAIN_KEYS, JOB_KEYS, PINS]).await;
         Ok(rotated)
     }
 }

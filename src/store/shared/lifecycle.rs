@@ -8,6 +8,7 @@ use crate::ports::{
     AuditEntry, LifecycleStore, ReleaseAction, ReleaseEvent, ReleaseStore, StoreError, Transition, TransitionOutcome,
     approved_by_another,
 };
+use crate::publication::ReleaseStatus;
 use crate::store::rows::{ReleaseEventRow, records, release_status};
 use crate::store::shared::Notification;
 use crate::store::sql::{disclosures, life as sql, queue, releases, series as series_sql};
@@ -112,6 +113,9 @@ both_stores! {
             run_sql!(query.execute, &mut *tx, series_sql::BUMP_SERIES, &record.tenant, &record.series)?;
             if *act == ReleaseAction::Reject && !was_read {
                 void_unpublished(&mut tx, &record.tenant, record.dataset).await?;
+            }
+            if status == ReleaseStatus::Held {
+                settle_chain(&mut tx, &record, *act == ReleaseAction::Approve || was_read).await?;
             }
             log(&mut tx, audit_entry).await?;
             notify(&mut tx, Notification::Changed).await?;

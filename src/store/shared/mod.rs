@@ -24,6 +24,7 @@ macro_rules! both_stores {
 }
 
 pub(super) mod api_keys;
+pub(super) mod chains;
 mod datasets;
 mod disclosures;
 mod former_series;

@@ -347,22 +347,7 @@ both_stores! {
         if own.state != CoverageState::Pending || *end != AnnouncementEnd::Void && own.ticket.is_none() {
             return Err(StoreError::Conflict.into());
         }
-        if let AnnouncementEnd::Joined { target, coverage: known, published, learned } = end {
-            let mut joined = locked(connection, tenant, *target).await?;
-            if joined.state != CoverageState::Live {
-                return Err(StoreError::Conflict.into());
-            }
-            // others may have joined since it was read
-            joined.coverage.absorb(known.clone(), &joined.published);
-            joined.published.extend(published.iter().cloned());
-            for system in learned {
-                let number = system_number(connection, tenant, system).await?;
-                run_sql!(query.execute, &mut *connection, sql::MOVE_PERSONS, coverage.0, target.0, number)?;
-            }
-            let (known, published) = (Json(&joined.coverage), Json(&joined.published));
-            run_sql!(query.execute, &mut *connection, sql::DESCRIBE_COVERAGE, tenant, target.0, known, published)?;
-            list_coverage(connection, target.0, &joined.coverage).await?;
-        }
+        join_coverage(connection, tenant, coverage, end).await?;
         run_sql!(query.execute, &mut *connection, sql::SET_STATE, tenant, coverage.0, state.name())?;
         // what becomes live has the persons and marks that it was announced with
         if state == CoverageState::Void {

@@ -9,17 +9,18 @@ use uuid::Uuid;
 
 use crate::people::{CoverageId, KeyedHash};
 use crate::ports::{
-    AlikeMark, CARRIED_HASHES, CarriedCoverage, DatasetRecord, DestinationLedger, HASHES_PER_CALL, ImportConflict,
-    ImportPlan, ImportSummary, LedgerCopy, LedgerTransferStore, PortableCoverage, PortableDataset, PortableDisclosure,
-    PortableHashes, PortableKeySystem, PortablePopulation, PortableRelease, PortableSeparation, PortableStatement,
-    PortableVersion, ReleaseEntry, SeriesName, StoreError,
+    AlikeMark, CARRIED_HASHES, CarriedChain, CarriedCoverage, CoverageRecord, DatasetRecord, DestinationLedger,
+    HASHES_PER_CALL, ImportConflict, ImportPlan, ImportSummary, LedgerCopy, LedgerTransferStore, PortableChain,
+    PortableChainPiece, PortableChainState, PortableCoverage, PortableDataset, PortableDisclosure, PortableHashes,
+    PortableKeySystem, PortablePopulation, PortableRelease, PortableSeparation, PortableStatement, PortableVersion,
+    ReleaseEntry, SeriesName, StoreError,
 };
 use crate::store::rows::{
-    AlikeRow, DatasetRow, DisclosureRow, PersonRange, PortableCoverageRow, PortableKeySystemRow, PortablePopulationRow,
-    PortableReleaseRow, PortableRuleRow, PortableSeparationRow, PortableStatementRow, PortableVersionRow, records,
-    stored,
+    AlikeRow, ChainRow, DatasetRow, DisclosureRow, PersonRange, PortableCoverageRow, PortableKeySystemRow,
+    PortablePopulationRow, PortableReleaseRow, PortableRuleRow, PortableSeparationRow, PortableStatementRow,
+    PortableVersionRow, records, stored,
 };
-use crate::store::sql::{datasets, disclosures, people, portable as sql, series as series_sql};
+use crate::store::sql::{chains, datasets, disclosures, people, portable as sql, series as series_sql};
 
 /// The dataset of a release, from a file that has no datasets: nothing is known of it but its content. It is not carried
 /// on.
@@ -98,6 +99,8 @@ both_stores! {
             at: DateTime<Utc>,
         ) -> Result<Result<ImportSummary, ImportConflict>, TransactionError> {
             let mut tx = self.begin().await?;
+            // it brings wrapped keys
+            self.check_master_key(&mut tx).await?;
             lock_for_import(&mut tx, copy).await?;
             let here = read(&mut tx, None).await?;
             let plan = match copy.plan_for(&here) {
@@ -150,8 +153,19 @@ both_stores! {
         let separations: Vec<PortableSeparationRow> =
             run_sql!(query_as.fetch_all, &mut *connection, sql::ALL_SEPARATIONS, tenant).map_err(failed)?;
         let coverages: Vec<PortableCoverageRow> =
-            run_sql!(query_as.fetch_all, connection, sql::ALL_COVERAGES, tenant).map_err(failed)?;
+            run_sql!(query_as.fetch_all, &mut *connection, sql::ALL_COVERAGES, tenant).map_err(failed)?;
+        let rows: Vec<ChainRow> =
+            run_sql!(query_as.fetch_all, &mut *connection, chains::ALL_CHAINS, tenant).map_err(failed)?;
+        let mut begun: Vec<PortableChain> = Vec::new();
+        for row in rows {
+            let chain = chain_of(connection, row).await?;
+            // one that has only a key was never used
+            if chain.ended_at.is_some() || chain.current.or(chain.pending).is_some() {
+                begun.push(chain.into());
+            }
+        }
         Ok(LedgerCopy {
+            chains: begun,
             systems: systems.into_iter().map(PortableKeySystem::from).collect(),
             populations: populations.into_iter().map(PortablePopulation::from).collect(),
             separations: separations.into_iter().map(PortableSeparation::from).collect(),
@@ -213,6 +227,46 @@ both_stores! {
         for tenant in tenants {
             people_changed(connection, tenant).await?;
         }
+        for chain in &plan.chains {
+            record_chain(connection, chain).await?;
+        }
+        Ok(())
+    }
+
+    /// Records the chain of another store with its state, which replaces an earlier one.
+    async fn record_chain(connection: &mut Connection, carried: &CarriedChain<'_>) -> Result<(), TransactionError> {
+        let PortableChain { id, tenant, population, wrapped_key, ended_at, state, .. } = carried.chain;
+        if carried.is_known {
+            lock_chain(connection, *id).await?;
+            run_sql!(query.execute, &mut *connection, chains::DELETE_CHAIN_STATES, id)?;
+        } else {
+            // a job here may have begun one, without a release
+            for forget in chains::FORGET_CHAIN {
+                run_sql!(query.execute, &mut *connection, forget, tenant, population)?;
+            }
+            run_sql!(query.execute, &mut *connection, chains::INSERT_CHAIN, id, tenant, population, ended_at)?;
+            if ended_at.is_none() {
+                run_sql!(query.execute, &mut *connection, chains::INSERT_CHAIN_KEY, id, wrapped_key)?;
+            }
+        }
+        if let Some(at) = ended_at {
+            run_sql!(query.execute, &mut *connection, chains::SET_CHAIN_ENDED, id, at)?;
+            run_sql!(query.execute, connection, chains::DELETE_CHAIN_KEY, id)?;
+            return Ok(());
+        }
+        let Some(PortableChainState { version, job, attempt, pieces, bytes, release }) = state else { return Ok(()) };
+        let attempt = i64::from(*attempt);
+        for PortableChainPiece { piece, payload, .. } in &carried.pieces {
+            let payload = payload.read_ciphertext().map_err(StoreError::Unread)?;
+            run_sql!(
+                query.execute, &mut *connection, chains::IMPORT_CHAIN_PIECE, id, job, attempt, i64::from(*piece),
+                &payload[..]
+            )?;
+        }
+        run_sql!(
+            query.execute, connection, chains::INSERT_CHAIN_STATE, id, false, stored(*version)?, job, attempt,
+            i64::from(*pieces), stored(*bytes)?, release
+        )?;
         Ok(())
     }
 
@@ -223,14 +277,13 @@ both_stores! {
     ) -> Result<(), TransactionError> {
         let PortableCoverage { tenant, coverage, published, cuts, .. } = carried.coverage;
         let ticket = next_ticket(connection, tenant).await?;
+        let mut described: Option<CoverageRecord> = None;
         let number = match carried.target {
             Some(target) => {
                 let mut known = locked(connection, tenant, target).await?;
                 known.coverage.absorb(coverage.clone(), &known.published);
                 known.published.extend(published.iter().cloned());
-                let (body, published) = (Json(&known.coverage), Json(&known.published));
-                run_sql!(query.execute, &mut *connection, people::DESCRIBE_COVERAGE, tenant, target.0, body, published)?;
-                list_coverage(connection, target.0, &known.coverage).await?;
+                described = Some(known);
                 target.0
             }
             None => {
@@ -247,9 +300,12 @@ both_stores! {
         for PortableHashes { system, hashes, .. } in &carried.hashes {
             match system {
                 Some(system) => {
-                    let system = system_number(connection, tenant, system).await?;
+                    let of_system = system_number(connection, tenant, system).await?;
                     for some in hashes.read_persons().map_err(StoreError::Unread)?.chunks(HASHES_PER_CALL) {
-                        insert_persons(connection, system, number, some).await?;
+                        let new = insert_persons(connection, of_system, number, some).await?;
+                        if let Some(known) = &mut described {
+                            known.coverage.count_new_persons(system, new);
+                        }
                     }
                 }
                 None if carried.target.is_none() => {
@@ -260,6 +316,11 @@ both_stores! {
                 // marks of the same rows are there
                 None => {}
             }
+        }
+        if let Some(known) = described {
+            let (body, published) = (Json(&known.coverage), Json(&known.published));
+            run_sql!(query.execute, &mut *connection, people::DESCRIBE_COVERAGE, tenant, number, body, published)?;
+            list_coverage(connection, number, &known.coverage).await?;
         }
         for dataset in &coverage.datasets {
             run_sql!(query.execute, &mut *connection, people::COVERED_DATASET, tenant, dataset)?;

@@ -69,7 +69,7 @@ both_stores! {
                 Ok(deleted.rows_affected())
             };
             while run_transaction("drop_attempt", some).await? > 0 {}
-            Ok(())
+            self.drop_chain_state(job, i64::from(attempt)).await
         }
 
         async fn commit(&self, commit: ReleaseCommit) -> Result<CommitOutcome, StoreError> {
@@ -119,6 +119,7 @@ both_stores! {
                 self.drop_attempt(job, number(attempt)?).await?;
                 swept.attempts += 1;
             }
+            swept.chain_states = self.sweep_chain_states().await?;
             let uploads: Vec<Uuid> = run_sql!(
                 query_scalar.fetch_all, self.reader(), datasets::UNREACHABLE_UPLOADS, first_id_at(now - grace)
             ).map_err(failed)?;
@@ -133,8 +134,8 @@ both_stores! {
 
     impl Backend {
         /// Commits a release in three steps:
-        /// 1. Lock the reuse key, the ledgers of content and series, and the job, in this order. Until the end no other commit
-        ///    of this series, no new job of this key and no other end of this job can happen.
+        /// 1. Lock the reuse key, the ledgers of content and series, and the job, in this order; a chain comes last. Until
+        ///    the end no other commit of this series, no new job of this key and no other end of this job can happen.
         /// 2. Check that the caller still has the job, by the time after the locks; that no release of the key exists; and
         ///    that the ledger has the version that the release was checked against.
         /// 3. Write. The locks of step 1 protect what step 2 checked, so READ COMMITTED decides as SERIALIZABLE would.
@@ -174,6 +175,9 @@ both_stores! {
             disclose(&mut tx, commit).await?;
             if let Some(AnnouncedCoverage { id, end }) = &commit.announcement {
                 end_announced(&mut tx, &release.tenant, *id, end).await?;
+            }
+            if let Some(step) = &commit.chain && !step_chain(&mut tx, commit, step).await? {
+                return Ok(CommitOutcome::ChainMoved);
             }
             let end = RunEnd { status: JobStatus::Succeeded, release: Some(release.id), is_reused: false };
             match end_running(&mut tx, commit.job, commit.token, now, end).await? {

@@ -1,6 +1,7 @@
 //! The statements, in text that SQLite and Postgres both take: numbered binds, times bound from the service's clock, CAST
 //! where a type must be said. Each begins with its name, which shows in the server's own lists.
 
+pub(super) mod chains;
 pub(super) mod datasets;
 pub(super) mod disclosures;
 pub(super) mod former_series;

@@ -31,7 +31,7 @@ pub(crate) const NEXT_TICKET: &str = "\
 INSERT INTO ticket_counters (tenant, ticket) VALUES ($1, 1)
 ON CONFLICT (tenant) DO UPDATE SET ticket = ticket_counters.ticket + 1 RETURNING ticket";
 
-/// The last row that a transaction holds.
+/// The last row that a transaction holds, but for a chain.
 pub(crate) const PEOPLE_CHANGED: &str = "\
 -- people_changed
 INSERT INTO people_changes (tenant, changes) VALUES ($1, 1)

@@ -1,5 +1,6 @@
 //! What is fixed, and the keys that the master key wraps.
 
+use super::chains::{CHAIN_KEYS_AFTER, SET_CHAIN_KEY};
 use crate::vault::Purpose;
 
 pub(crate) const PIN: &str = "\
@@ -31,8 +32,11 @@ pub(crate) const SET_JOB_KEY: &str = "\
 UPDATE job_keys SET wrapped_key = $2 WHERE job_id = $1";
 
 /// The keys of a purpose: what gives some of them in their order, and what sets one.
-pub(crate) const KEYS: [(Purpose, &str, &str); 2] =
-    [(Purpose::Dataset, DATASET_KEYS_AFTER, SET_DATASET_KEY), (Purpose::Release, JOB_KEYS_AFTER, SET_JOB_KEY)];
+pub(crate) const KEYS: [(Purpose, &str, &str); 3] = [
+    (Purpose::Dataset, DATASET_KEYS_AFTER, SET_DATASET_KEY),
+    (Purpose::Chain, CHAIN_KEYS_AFTER, SET_CHAIN_KEY),
+    (Purpose::Release, JOB_KEYS_AFTER, SET_JOB_KEY),
+];
 
 /// How many keys are read at a time.
 pub(crate) const KEYS_AT_ONCE: i64 = 1000;

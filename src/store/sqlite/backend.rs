@@ -17,9 +17,10 @@ pub(in crate::store) use super::people::{
 };
 pub(in crate::store) use super::pool::run_transaction;
 pub(in crate::store) use super::queue::CLAIM;
-use crate::ports::{LedgerCopy, ReleaseRecord};
+use crate::ports::{LedgerCopy, ReleaseRecord, StoreError};
 use crate::store::shared::Notification;
 pub(in crate::store) use crate::store::shared::api_keys::sqlite::log;
+pub(in crate::store) use crate::store::shared::chains::sqlite::{chain_of, join_coverage, settle_chain, step_chain};
 pub(in crate::store) use crate::store::shared::people::sqlite::{
     end_announced, list_coverage, locked, next_ticket, people_changed, registry_of, standing, system_number,
     void_unpublished,
@@ -27,6 +28,7 @@ pub(in crate::store) use crate::store::shared::people::sqlite::{
 pub(in crate::store) use crate::store::shared::people_entries::sqlite::{define, live_places};
 pub(in crate::store) use crate::store::shared::queue::sqlite::{end_running, erase_key};
 pub(in crate::store) use crate::store::shared::tenants::sqlite::settings_of;
+pub(in crate::store) use crate::store::sql::chains::PUT_CHAIN_PIECE;
 pub(in crate::store) use crate::store::sql::life::RELEASE_STATE;
 pub(in crate::store) use crate::store::sql::policies::POLICY_ID;
 pub(in crate::store) use crate::store::sql::queue::{EXPIRED, OVERDUE, STATUS, WAITING_ALIKE};
@@ -46,6 +48,11 @@ impl Backend {
     }
 
     pub(in crate::store) async fn check_master_key(&self, _: &mut Connection) -> Result<(), sqlx::Error> {
+        Ok(())
+    }
+
+    /// Does nothing: what is deleted is overwritten.
+    pub(in crate::store) async fn forget_chain_keys(&self) -> Result<(), StoreError> {
         Ok(())
     }
 
@@ -73,6 +80,7 @@ nothing_to_do! {
     lock_claims();
     lock_reuse_key(&[u8; 32]);
     lock_job(Uuid);
+    lock_chain(Uuid);
     lock_dataset(Uuid);
     share_dataset(Uuid);
     lock_for_import(&LedgerCopy);

@@ -193,14 +193,14 @@ pub(in crate::store) async fn share_tables(
     run_sql!(query_scalar.fetch_one, connection, SHARE_TABLES, Json(one), Json(other))
 }
 
+/// Adds persons to a coverage, and says how many were new.
 pub(in crate::store) async fn insert_persons(
     connection: &mut SqliteConnection,
     system: i64,
     coverage: i64,
     persons: &[KeyedHash],
-) -> Result<(), sqlx::Error> {
-    run_sql!(query.execute, connection, INSERT_PERSONS, system, coverage, Json(persons))?;
-    Ok(())
+) -> Result<u64, sqlx::Error> {
+    Ok(run_sql!(query.execute, connection, INSERT_PERSONS, system, coverage, Json(persons))?.rows_affected())
 }
 
 pub(in crate::store) async fn insert_marks(

@@ -40,6 +40,8 @@ pub struct RecordedRows {
     pub cuts: Vec<bool>,
     /// The columns of its release.
     pub published: BTreeSet<String>,
+    /// The population that it republishes, if it is of a chain.
+    pub chain: Option<String>,
 }
 
 /// Another coverage, as it stands to the rows of a release.
@@ -61,6 +63,8 @@ pub struct OtherCoverage {
     pub blocks: BTreeSet<u128>,
     /// Its samples of signatures.
     pub samples: Vec<AuditedSample>,
+    /// The population that it republishes, if it is a chain.
+    pub chain: Option<String>,
 }
 
 /// A statement about two places.
@@ -89,8 +93,10 @@ pub struct ClaimedPeople {
     pub places: BTreeSet<String>,
     /// The columns that it publishes.
     pub publishes: BTreeSet<String>,
-    /// The coverages whose releases it was judged together with.
+    /// The coverages whose releases it was judged together with, or whose chain it continues.
     pub joined: BTreeSet<i64>,
+    /// The population that it republishes.
+    pub chain: Option<String>,
 }
 
 /// Checks the coverage of a release; `persons` gives the recorded persons of a key system behind a hash, in order.
@@ -106,6 +112,9 @@ pub fn audit_recorded<E: From<std::io::Error> + From<PeopleClaimError>>(
 ) -> Result<(), E> {
     if recorded.places != claim.places {
         return Err(PeopleClaimError::Names.into());
+    }
+    if recorded.chain != claim.chain {
+        return Err(PeopleClaimError::Chain.into());
     }
     recorded.check_marks(facts, names, claim)?;
     for SystemFacts { name, persons: derived, .. } in &mut facts.systems {
@@ -251,7 +260,20 @@ impl ClaimedRows<'_> {
         let is_equal = other.tables.contains(&self.facts.table);
         let shared: Vec<&SystemFacts> =
             self.facts.systems.iter().filter(|of| other.systems.contains_key(&of.name)).collect();
-        if is_equal || shared.iter().any(|of| self.common(other, of) > 0) {
+        let meets = is_equal || shared.iter().any(|of| self.common(other, of) > 0);
+        let is_own_chain = other.chain.is_some() && other.chain == self.claim.chain;
+        if is_own_chain && !is_joined {
+            return Err(OtherCoverageError::NotJoined);
+        }
+        if meets && (other.chain.is_some() || self.claim.chain.is_some()) {
+            // who is in a chain is in no other coverage
+            return match (disjoint.is_empty(), is_own_chain) {
+                (false, _) => Err(OtherCoverageError::Contradicted),
+                (true, false) => Err(OtherCoverageError::Overlap),
+                (true, true) => Ok(()),
+            };
+        }
+        if meets {
             let both = self.claim.publishes.intersection(&other.published).count();
             let is_only_table = is_equal && (other.tables.len() == 1 || both == 0);
             return match (is_only_table || self.agrees(other, &shared), is_joined) {
@@ -261,7 +283,7 @@ impl ClaimedRows<'_> {
                 (true, true) => Ok(()),
             };
         }
-        if is_joined {
+        if is_joined && !is_own_chain {
             return Err(OtherCoverageError::NotSame);
         }
         let is_named = |of: &&&RecordedStatement| self.claim.statements.contains(&of.id);

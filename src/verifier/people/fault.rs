@@ -18,6 +18,9 @@ pub enum PeopleClaimError {
     /// The coverage is not of this dataset and its population.
     #[error("the coverage has other names than the dataset")]
     Names,
+    /// The coverage is of a chain, and the release is not; or the other way round.
+    #[error("the coverage has another chain than the release")]
+    Chain,
     /// A mark differs, or one is missing or too many.
     #[error("the coverage has another {0}")]
     Mark(String),

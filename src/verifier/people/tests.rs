@@ -178,6 +178,7 @@ fn recorded(evidence: &Evidence) -> RecordedRows {
         marks: block.chain(signatures).collect(),
         cuts: evidence.signatures.iter().map(|of| of.is_cut).collect(),
         published: BTreeSet::from(["c1".to_owned()]),
+        chain: None,
     }
 }
 
@@ -194,6 +195,7 @@ fn claim() -> ClaimedPeople {
         places: places(Some("p")),
         publishes: BTreeSet::from(["c1".to_owned()]),
         joined: BTreeSet::new(),
+        chain: None,
     }
 }
 
@@ -317,6 +319,7 @@ fn planted_faults_of_coverages_are_found() {
     assert!(fails(&|of| of.systems = BTreeMap::from([("other".to_owned(), of.systems["k"].clone())])));
     assert!(fails(&|of| of.published.clear()));
     assert!(fails(&|of| of.places = places(None)));
+    assert!(fails(&|of| of.chain = Some("p".to_owned())));
 }
 
 /// One way in which another coverage can stand to the rows of a job.
@@ -333,6 +336,8 @@ struct Standing {
     resemblance: Option<Resemblance>,
     statements: Vec<(bool, bool)>,
     policy: UnrelatedPolicy,
+    /// Whether the coverage is a chain, and whether the job republishes.
+    chain: (bool, bool),
 }
 
 fn standings() -> impl Strategy<Value = Standing> {
@@ -345,8 +350,9 @@ fn standings() -> impl Strategy<Value = Standing> {
     (
         (any::<bool>(), any::<bool>(), population(), population(), systems, counts),
         (any::<bool>(), prop::bool::weighted(0.8), prop::bool::weighted(0.2), resemblance, statements, policy),
+        (prop::bool::weighted(0.3), prop::bool::weighted(0.3)),
     )
-        .prop_map(|((keyed, has_more_tables, own_population, population, systems, count), rest)| {
+        .prop_map(|((keyed, has_more_tables, own_population, population, systems, count), rest, chain)| {
             let (same_marks, has_marks, is_equal, resemblance, statements, policy) = rest;
             let systems = systems.into_iter().map(|name| (name, count)).collect();
             Standing {
@@ -361,6 +367,7 @@ fn standings() -> impl Strategy<Value = Standing> {
                 resemblance,
                 statements,
                 policy,
+                chain,
             }
         })
 }
@@ -378,6 +385,11 @@ struct Judged {
 }
 
 impl Standing {
+    /// Whether the job republishes its population.
+    const fn republishes(&self) -> bool {
+        self.chain.1 && self.own_population.is_some()
+    }
+
     fn system(&self, persons: u64, mark: u128) -> SystemEvidence {
         let mark = KeyedHash::from_bytes(mark.to_be_bytes());
         let columns = self.has_marks.then(|| ("c1".to_owned(), mark)).into_iter().collect();
@@ -400,6 +412,7 @@ impl Standing {
                     .chain(self.has_more_tables.then(|| of(3)))
                     .collect(),
                 systems: self.systems.iter().map(|(name, _)| ((*name).to_owned(), self.system(3, theirs))).collect(),
+                chain: self.population.filter(|_| self.chain.0).map(str::to_owned),
                 ..Coverage::default()
             },
             published: BTreeSet::from(["c1".to_owned(), "gone".to_owned()]),
@@ -457,6 +470,7 @@ impl Standing {
         };
         let rows = (1000..1100).map(|signature| (signature, 1)).collect();
         OtherCoverage {
+            chain: live.coverage.chain.clone(),
             id: live.id.0,
             places: live.coverage.places().iter().map(ToString::to_string).collect(),
             tables: live.coverage.tables.iter().map(number).collect(),
@@ -484,7 +498,7 @@ proptest! {
             population: standing.own_population,
             evidence: &evidence,
             publishes: &publishes,
-            is_republication: false,
+            is_republication: standing.republishes(),
         };
         let judged = judge(&rows, std::slice::from_ref(&live), &separations, standing.policy);
         let mut claimed = ClaimedPeople {
@@ -495,6 +509,7 @@ proptest! {
             places: places(standing.own_population),
             publishes,
             joined: BTreeSet::new(),
+            chain: standing.own_population.filter(|_| standing.republishes()).map(str::to_owned),
         };
         let audited = |claimed: &ClaimedPeople| {
             audit_claim(&facts, &evidence.names, claimed, std::slice::from_ref(&other), &statements)
@@ -506,7 +521,7 @@ proptest! {
                     PeopleClaim::WithinPopulation => CompositionMode::WithinPopulation,
                     PeopleClaim::SameDatasetOnly | PeopleClaim::Unproven => CompositionMode::SameDatasetOnly,
                 };
-                claimed.joined = admission.same.iter().map(|id| id.0).collect();
+                claimed.joined = admission.same.iter().chain(&admission.chain).map(|id| id.0).collect();
                 claimed.unrelated = admission.unrelated;
                 let named = admission.basis.iter().filter_map(|of| match of {
                     Basis::Statement(id) => Some(id.to_string()),
@@ -557,6 +572,7 @@ fn claims_rest_on_what_is_recorded() {
         resemblance: None,
         statements: vec![(true, false)],
         policy: UnrelatedPolicy::Refuse,
+        chain: (false, false),
     };
     let Judged { facts, other, statements, .. } = standing.judged();
     let audited =

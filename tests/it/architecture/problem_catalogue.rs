@@ -11,9 +11,10 @@ use serde_json::{Value, json};
 use crate::support::harness::{Answer, HOSPITAL, Server, hospital_method, kind, versatile};
 
 const NIGHTS: &str = "tests/it/ledger/nights.rs";
+const CHAINS: &str = "src/store/conformance/chains.rs";
 
 /// Kinds that need a fault of the machine, of the clock or of the service, and the tests that bring it about.
-const ELSEWHERE: [(Kind, &str, &str); 36] = [
+const ELSEWHERE: [(Kind, &str, &str); 39] = [
     (Kind::UnknownPopulation, "tests/it/ledger/uploads_of_people.rs", "what_an_upload_says_wrongly_is_refused"),
     (Kind::PersonKeyMissing, "tests/it/ledger/uploads_of_people.rs", "what_an_upload_says_wrongly_is_refused"),
     (Kind::SeriesUndeclared, "tests/it/ledger/undeclared.rs", "refusals_of_earlier_versions_are_served"),
@@ -22,6 +23,9 @@ const ELSEWHERE: [(Kind, &str, &str); 36] = [
     (Kind::PeopleUnknown, NIGHTS, "people_need_keys_to_be_left_out"),
     (Kind::OverlappingPeople, NIGHTS, "second_night_is_refused_and_its_remedy_works"),
     (Kind::PeopleAlike, NIGHTS, "keys_drawn_anew_are_noticed_by_the_cells"),
+    (Kind::RepublishNotStarted, "src/people/tests/chains.rs", "what_was_published_once_does_not_become_a_chain"),
+    (Kind::RepublishPending, CHAINS, "a_job_goes_on_from_the_state_before"),
+    (Kind::RepublishStateLost, CHAINS, "a_job_goes_on_from_the_state_before"),
     (Kind::NoNewPeople, NIGHTS, "five_nights_publish_each_person_once"),
     (
         Kind::CompositionUndecidable,

@@ -148,7 +148,7 @@ fn commit_at(assignment: &JobAssignment, now: chrono::DateTime<chrono::Utc>) -> 
             CommitOutcome::Committed => return RunCompletion::Committed(id),
             CommitOutcome::AlreadyReleased(release) => return RunCompletion::Reused(release),
             CommitOutcome::LeaseLost => return RunCompletion::LeaseLost,
-            CommitOutcome::LedgerMoved => {}
+            CommitOutcome::LedgerMoved | CommitOutcome::ChainMoved => {}
         }
     }
 }

@@ -13,8 +13,9 @@ use crate::people::{
     SystemEvidence,
 };
 use crate::ports::people::{AlikeKind, AlikeMark};
-use crate::ports::portable::hashes::CarriedHashes;
+use crate::ports::portable::carried_bytes::CarriedBytes;
 use crate::publication::ReleaseStatus;
+use crate::vault::Ciphertext;
 
 fn write(header: &LedgerHeader, copy: LedgerCopy) -> io::Result<String> {
     let mut text = Vec::new();
@@ -36,7 +37,7 @@ fn people(at: DateTime<Utc>) -> LedgerCopy {
     let tenant = || "north".to_owned();
     let key = PopulationKey { key_system: "k".into(), columns: vec!["id".into()], fold: Fold::Standard };
     let population =
-        Population { description: "d".into(), person: vec![key], max_rows_per_person: 1, is_republished: false };
+        Population { description: "d".into(), person: vec![key], max_rows_per_person: 1, republication: None };
     let places = [Place::Population("p".into()), Place::Dataset(Uuid::from_u128(10))];
     let statement = SeparationStatement::new(Uuid::from_u128(12), Separation::Disjoint, places, "r".into());
     let mut coverage = Coverage::new(Uuid::from_u128(10), Some("p"), &Evidence::default());
@@ -44,7 +45,7 @@ fn people(at: DateTime<Utc>) -> LedgerCopy {
     let piece = |persons: &[u128]| PortableHashes {
         coverage: CoverageId(5),
         system: Some("k".into()),
-        hashes: CarriedHashes::of_persons(&persons.iter().map(|hash| KeyedHash(*hash)).collect::<Vec<_>>()),
+        hashes: CarriedBytes::of_persons(&persons.iter().map(|hash| KeyedHash(*hash)).collect::<Vec<_>>()),
     };
     let mark = AlikeMark { hash: KeyedHash(9), kind: AlikeKind::Signature(3), weight: 77 };
     LedgerCopy {
@@ -65,10 +66,15 @@ fn people(at: DateTime<Utc>) -> LedgerCopy {
         hashes: vec![
             piece(&[1, 2]),
             piece(&[3]),
-            PortableHashes { coverage: CoverageId(5), system: None, hashes: CarriedHashes::of_marks(&[mark]) },
+            PortableHashes { coverage: CoverageId(5), system: None, hashes: CarriedBytes::of_marks(&[mark]) },
         ],
         ..LedgerCopy::default()
     }
+}
+
+fn chain_piece(piece: u32, bytes: &[u8]) -> PortableChainPiece {
+    let payload = CarriedBytes::of_ciphertext(&Ciphertext::from_stored(bytes.to_vec()));
+    PortableChainPiece { chain: Uuid::from_u128(13), piece, payload }
 }
 
 fn example() -> String {
@@ -121,6 +127,23 @@ fn example() -> String {
             body: json!({"reason": "r", "aliases": {"a": "b"}}),
             recorded_at: at,
         }],
+        chains: vec![PortableChain {
+            tenant: "north".into(),
+            population: "p".into(),
+            id: Uuid::from_u128(13),
+            wrapped_key: vec![0xcd, 5],
+            ended_at: None,
+            state: Some(PortableChainState {
+                version: 3,
+                job: Uuid::from_u128(14),
+                attempt: 1,
+                pieces: 2,
+                bytes: 7,
+                release: id,
+            }),
+            pending: None,
+        }],
+        pieces: vec![chain_piece(0, &[1; 4]), chain_piece(1, &[2; 3])],
         ..people(at)
     };
     let header = LedgerHeader::new(Uuid::from_u128(9), &[2; 32], &[3, 250], at, None);
@@ -175,6 +198,11 @@ fn persons_are_not_believed_once_the_file_changed() {
     file.write_at(b"h", at).unwrap();
     let read: Vec<bool> = copy.hashes.iter().map(|piece| piece.hashes.read_persons().is_ok()).collect();
     assert_eq!(read, [true, true, false]);
+    assert_eq!(copy.pieces[1].payload.read_ciphertext().unwrap()[..], [2; 3]);
+    let at = text.rfind("\"payload\":\"").unwrap() as u64;
+    file.write_at(b"q", at).unwrap();
+    let read: Vec<bool> = copy.pieces.iter().map(|piece| piece.payload.read_ciphertext().is_ok()).collect();
+    assert_eq!(read, [true, false]);
 }
 
 #[test]
@@ -188,8 +216,8 @@ fn a_file_that_contradicts_itself_is_refused() {
         more.push(lines[twice].clone());
         assert!(with_lines(&more).is_err(), "line {twice} twice");
     }
-    // without the release, the key system, the coverage, or some of its persons
-    for without in [1, 6, 9, 10, 11] {
+    // without the release, the key system, the population, the coverage, the chain, some persons, or a piece of the state
+    for without in [1, 6, 7, 9, 10, 11, 12, 14, 15] {
         let mut stray = lines.clone();
         stray.remove(without);
         assert!(matches!(with_lines(&stray), Err(LedgerFileError::Contradictory(_))), "without line {without}");
@@ -203,6 +231,11 @@ fn a_file_that_contradicts_itself_is_refused() {
         ("\"persons\":3", "\"persons\":2"),
         ("\"system\":\"k\"", "\"system\":\"l\""),
         ("\"hashes\":\"AAAA", "\"hashes\":\""),
+        ("\"pieces\":2", "\"pieces\":3"),
+        ("\"pieces\":2", "\"pieces\":1"),
+        ("\"bytes\":7", "\"bytes\":8"),
+        ("\"wrapped_key\":\"cd05\"", "\"wrapped_key\":\"\""),
+        ("\"ended_at\":null", "\"ended_at\":\"2026-01-01T00:00:00Z\""),
     ] {
         let other: Vec<String> = lines.iter().map(|line| line.replace(from, to)).collect();
         assert!(with_lines(&other).is_err(), "{from}");
@@ -213,7 +246,7 @@ fn a_file_that_contradicts_itself_is_refused() {
 fn a_file_from_before_people_and_statements_is_read() {
     let text = example();
     let is_old = |line: &&str| {
-        !["dataset", "statement", "key_system", "population", "separation", "coverage", "hashes", "end"]
+        !["dataset", "statement", "key_system", "population", "separation", "coverage", "hashes", "chain", "end"]
             .iter()
             .any(|kind| line[2..].starts_with(kind))
     };

@@ -50,7 +50,7 @@ async fn rotation_is_refused_while_a_process_attends() {
     for gone in there {
         gone.await.unwrap();
     }
-    assert_eq!(rotate(&other).await.unwrap(), RotationCounts { datasets: 1, jobs: 0 });
+    assert_eq!(rotate(&other).await.unwrap(), RotationCounts { datasets: 1, ..RotationCounts::default() });
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -85,7 +85,7 @@ async fn process_with_old_key_writes_nothing_and_stops() {
             rotated => break rotated.unwrap(),
         }
     };
-    assert_eq!(rotated, RotationCounts { datasets: 1, jobs: 0 });
+    assert_eq!(rotated, RotationCounts { datasets: 1, ..RotationCounts::default() });
     assert!(matches!(store.begin_upload(Uuid::now_v7(), &WRAPPED).await, Err(StoreError::Unavailable(_))));
     assert!(matches!(store.enqueue(new_job(dataset, 1)).await, Err(StoreError::Unavailable(_))));
     evicted.cancelled().await;

@@ -11,15 +11,16 @@ use guardian::identity::ApiKey;
 use guardian::people::{CoverageId, Evidence, KeyedHash, Place, PopulationRegistry, SignatureSample};
 use guardian::ports::{
     AdoptedSeries, AlikeMark, AnnouncementEnd, ApiKeyStore, AuditEntry, AuditFilter, Backlog, CancelOutcome,
-    ChunkEncryptor, ClaimTerms, ClaimedJob, CommitOutcome, CoverageRecord, CoverageSelection, CoveragesAt, Cursor,
-    DatasetRecord, DatasetStore, DisclosureStore, DocumentKind, DocumentVersion, FormerSeriesStore, Heartbeat,
-    IdempotencyRecord, IdempotencyStore, ImportConflict, ImportSummary, JobEnd, JobFilter, JobQueue, JobRecord,
-    LeaseToken, LedgerCopy, LedgerMoment, LedgerSnapshot, LedgerTransferStore, LifecycleStore, ListedDataset,
-    ListedJob, ListedRelease, MetadataStore, NamedDocument, NamedDocumentStore, NewCoverage, NewDocument,
-    NewIdempotencyKey, NewJob, Page, PartChunkRecord, PeopleEntry, PeopleEntryOutcome, PeopleStore, QueueStatsStore,
-    ReapProblems, Reaped, ReleaseCommit, ReleaseEvent, ReleaseFilter, ReleaseRecord, ReleaseStore, Rotation,
-    RotationCounts, SeparationRecord, SeriesDataset, SeriesRecord, SeriesStatements, SharedStore, StatementRecord,
-    StoreError, SweepCounts, TenantSettings, TenantStore, Transition, TransitionOutcome, WriteOutcome,
+    ChainRecord, ChainStore, ChunkEncryptor, ClaimTerms, ClaimedJob, CommitOutcome, CoverageRecord, CoverageSelection,
+    CoveragesAt, Cursor, DatasetRecord, DatasetStore, DisclosureStore, DocumentKind, DocumentVersion,
+    FormerSeriesStore, Heartbeat, IdempotencyRecord, IdempotencyStore, ImportConflict, ImportSummary, JobEnd,
+    JobFilter, JobQueue, JobRecord, LeaseToken, LedgerCopy, LedgerMoment, LedgerSnapshot, LedgerTransferStore,
+    LifecycleStore, ListedDataset, ListedJob, ListedRelease, MetadataStore, NamedDocument, NamedDocumentStore,
+    NewChain, NewCoverage, NewDocument, NewIdempotencyKey, NewJob, Page, PartChunkRecord, PeopleEntry,
+    PeopleEntryOutcome, PeopleStore, QueueStatsStore, ReapProblems, Reaped, ReleaseCommit, ReleaseEvent, ReleaseFilter,
+    ReleaseRecord, ReleaseStore, Rotation, RotationCounts, SeparationRecord, SeriesDataset, SeriesRecord,
+    SeriesStatements, SharedStore, StatementRecord, StoreError, StoredChainState, SweepCounts, TenantSettings,
+    TenantStore, Transition, TransitionOutcome, WriteOutcome,
 };
 use guardian::vault::Ciphertext;
 use uuid::Uuid;
@@ -143,6 +144,13 @@ faulty! {
         fn purge_dataset(tenant: &str, id: Uuid, at: DateTime<Utc>, audit_entry: &AuditEntry) -> DatasetRecord;
         fn unencrypted_datasets() -> Vec<Uuid>;
         fn encrypt_dataset(dataset: Uuid, wrapped_key: &[u8], encrypt: ChunkEncryptor<'_>) -> ();
+    }
+    impl ChainStore {
+        fn chain(tenant: &str, population: &str) -> Option<ChainRecord>;
+        fn begin_chain(new: &NewChain) -> ChainRecord;
+        fn put_chain_piece(chain: Uuid, job: Uuid, attempt: u32, piece: u32, payload: &Ciphertext) -> ();
+        fn chain_piece(chain: Uuid, state: &StoredChainState, piece: u32) -> Option<Ciphertext>;
+        fn end_chain(tenant: &str, population: &str, at: DateTime<Utc>, audit_entry: &AuditEntry) -> ChainRecord;
     }
     impl JobQueue {
         fn enqueue(job: NewJob) -> JobRecord;

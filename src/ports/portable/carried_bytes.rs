@@ -1,4 +1,4 @@
-//! Hashes that stand in a file, and stay there until they are asked for.
+//! Hashes and ciphertexts that stand in a file, and stay there until they are asked for.
 
 use std::borrow::Cow;
 use std::fs::File;
@@ -13,6 +13,7 @@ use sha2::{Digest, Sha256};
 
 use crate::people::KeyedHash;
 use crate::ports::people::{AlikeKind, AlikeMark};
+use crate::vault::Ciphertext;
 
 /// Bytes of a person in a piece.
 const PERSON_BYTES: usize = 16;
@@ -20,10 +21,10 @@ const PERSON_BYTES: usize = 16;
 /// Bytes of a mark in a piece: hash, kind and weight.
 const MARK_BYTES: usize = 32;
 
-/// Persons or marks of a coverage: at hand, or where they stand in the file that they are carried in. A file has more of
-/// them than memory should hold.
+/// Persons or marks of a coverage, or a piece of a state: at hand, or where they stand in the file that they are carried
+/// in. A file has more of them than memory should hold.
 #[derive(Clone)]
-pub struct CarriedHashes(HashLocation);
+pub struct CarriedBytes(HashLocation);
 
 #[derive(Clone)]
 enum HashLocation {
@@ -34,12 +35,14 @@ enum HashLocation {
 /// What is read again of the line of a piece.
 #[derive(Deserialize)]
 struct HashLine {
+    #[serde(alias = "chain_piece")]
     hashes: LineHashes,
 }
 
 #[derive(Deserialize)]
 struct LineHashes {
-    hashes: CarriedHashes,
+    #[serde(alias = "payload")]
+    hashes: CarriedBytes,
 }
 
 /// The line of a piece.
@@ -49,11 +52,11 @@ struct FilePosition {
     begin: u64,
     bytes: usize,
     sha256: [u8; 32],
-    /// The bytes of its hashes.
+    /// The bytes that it carries.
     length: usize,
 }
 
-impl CarriedHashes {
+impl CarriedBytes {
     /// Persons.
     #[must_use]
     pub fn of_persons(persons: &[KeyedHash]) -> Self {
@@ -70,6 +73,12 @@ impl CarriedHashes {
         Self(HashLocation::Here(marks.iter().flat_map(bytes).collect()))
     }
 
+    /// A piece of a state.
+    #[must_use]
+    pub fn of_ciphertext(piece: &Ciphertext) -> Self {
+        Self(HashLocation::Here(piece.as_bytes().to_vec()))
+    }
+
     /// The same, where its line stands in a file.
     pub(super) fn in_file(&self, file: &Arc<File>, begin: u64, line: &[u8]) -> Self {
         let sha256 = Sha256::digest(line).into();
@@ -83,7 +92,7 @@ impl CarriedHashes {
         matches!(self.0, HashLocation::InFile(_))
     }
 
-    const fn length(&self) -> usize {
+    pub(super) const fn length(&self) -> usize {
         match &self.0 {
             HashLocation::Here(hashes) => hashes.len(),
             HashLocation::InFile(place) => place.length,
@@ -113,7 +122,7 @@ impl CarriedHashes {
     /// The marks.
     ///
     /// # Errors
-    /// As of [`CarriedHashes::read_persons`], or when one is none.
+    /// As of [`CarriedBytes::read_persons`], or when one is none.
     pub fn read_marks(&self) -> io::Result<Vec<AlikeMark>> {
         let bytes = self.bytes()?;
         let (marks, _) = bytes.as_chunks::<MARK_BYTES>();
@@ -125,6 +134,14 @@ impl CarriedHashes {
             Ok(AlikeMark { hash: KeyedHash::from_bytes(*hash), kind, weight: number(&numbers[8..]) })
         };
         marks.iter().map(mark).collect()
+    }
+
+    /// The encrypted bytes of a piece of a state.
+    ///
+    /// # Errors
+    /// As of [`CarriedBytes::read_persons`].
+    pub fn read_ciphertext(&self) -> io::Result<Cow<'_, [u8]>> {
+        self.bytes()
     }
 
     fn bytes(&self) -> io::Result<Cow<'_, [u8]>> {
@@ -146,26 +163,26 @@ impl CarriedHashes {
 }
 
 /// By what they are, wherever they stand.
-impl PartialEq for CarriedHashes {
+impl PartialEq for CarriedBytes {
     fn eq(&self, other: &Self) -> bool {
         matches!((self.bytes(), other.bytes()), (Ok(own), Ok(other)) if own == other)
     }
 }
 
-impl fmt::Debug for CarriedHashes {
+impl fmt::Debug for CarriedBytes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} bytes of hashes", self.length())
+        write!(f, "{} carried bytes", self.length())
     }
 }
 
-impl Serialize for CarriedHashes {
+impl Serialize for CarriedBytes {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let bytes = self.bytes().map_err(ser::Error::custom)?;
         serializer.serialize_str(&BASE64_STANDARD.encode(bytes))
     }
 }
 
-impl<'de> Deserialize<'de> for CarriedHashes {
+impl<'de> Deserialize<'de> for CarriedBytes {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = String::deserialize(deserializer)?;
         let bytes = BASE64_STANDARD.decode(text).map_err(|_undecodable| de::Error::custom("not base64"))?;
@@ -186,10 +203,10 @@ mod tests {
                 AlikeMark { hash: KeyedHash(hash), kind: AlikeKind::from_number(kind).unwrap(), weight }
             };
             let marks: Vec<AlikeMark> = marks.into_iter().map(mark).collect();
-            let carried = CarriedHashes::of_marks(&marks);
+            let carried = CarriedBytes::of_marks(&marks);
             prop_assert_eq!(carried.marks(), Some(marks.len()));
             let written = serde_json::to_string(&carried).unwrap();
-            let read: CarriedHashes = serde_json::from_str(&written).unwrap();
+            let read: CarriedBytes = serde_json::from_str(&written).unwrap();
             prop_assert_eq!(read.read_marks().unwrap(), marks);
         }
     }
