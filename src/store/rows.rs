@@ -21,12 +21,14 @@ use crate::vault::{Ciphertext, CiphertextContext, Purpose};
 
 mod chains;
 mod lists;
+mod numbers;
 mod people;
 mod portable;
 mod series;
 
 pub(super) use chains::{ChainRow, ChainStateRow, chain_states};
 pub(super) use lists::{ListedDatasetRow, ListedJobRow, ListedReleaseRow};
+pub(super) use numbers::{number, stored};
 pub(super) use people::{
     AlikeRow, CommonMarkRow, CoverageRow, CutsRow, EvidenceRow, KeySystemRow, MarkHolder, PersonRange, PopulationRow,
     SeparationRow, hash_of, joined, parted, registry, samples,
@@ -482,16 +484,6 @@ pub(super) fn records<R, T: TryFrom<R, Error = StoreError>>(rows: Vec<R>) -> Res
 /// Stored bytes as ciphertext.
 pub(super) fn ciphertext(bytes: Option<Vec<u8>>) -> Option<Ciphertext> {
     bytes.map(Ciphertext::from_stored)
-}
-
-/// A stored number in the type of its record.
-pub(super) fn number<T: TryFrom<i64>>(stored: i64) -> Result<T, StoreError> {
-    T::try_from(stored).map_err(|_| StoreError::corrupt("a number out of range"))
-}
-
-/// A record's number as it is stored.
-pub(super) fn stored(number: u64) -> Result<i64, StoreError> {
-    i64::try_from(number).map_err(|_| StoreError::Backend("a number too large to store".into()))
 }
 
 /// The id that every item of a page is below.

@@ -4,7 +4,7 @@ use chrono::{DateTime, Utc};
 use sqlx::FromRow;
 use uuid::Uuid;
 
-use super::number;
+use super::numbers::number;
 use crate::ports::{ChainRecord, StoreError, StoredChainState};
 
 #[derive(FromRow)]

@@ -6,7 +6,8 @@ use chrono::{DateTime, Utc};
 use sqlx::FromRow;
 use uuid::Uuid;
 
-use super::{number, release_status};
+use super::numbers::number;
+use super::release_status;
 use crate::control::Progress;
 use crate::ports::{ListedDataset, ListedJob, ListedRelease, StoreError};
 
