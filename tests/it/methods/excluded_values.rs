@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use crate::support::harness::{Server, kind};
+use crate::support::harness::{Server, kind, without_remedies};
 
 /// 240 visits; a third has no second diagnosis, a tenth does not say, and the others have one of twelve.
 fn visits() -> String {
@@ -157,10 +157,8 @@ async fn faults_in_excluded_values_have_pointers() {
     let mut planned = document;
     planned["dataset"] = dataset.as_str().into();
     let planned_rule = server.post("/v1/plans", &planned).await.ok(200);
-    assert_eq!(
-        (&planned_rule["feasible"], &planned_rule["problems"][0]["errors"]),
-        (&json!(false), &problem["errors"])
-    );
+    assert_eq!(planned_rule["feasible"], false);
+    assert_eq!(without_remedies(&planned_rule["problems"][0]["errors"][0]), without_remedies(fault));
     server.stop().await;
 }
 

@@ -58,7 +58,11 @@ fn methods() -> Vec<(&'static str, Value)> {
 }
 
 fn released(method: &Value) -> (Manifest, PublicReport, Memory) {
-    let original = Original::new(table(adult(1500).as_bytes()));
+    released_from(&adult(1500), method)
+}
+
+fn released_from(csv: &str, method: &Value) -> (Manifest, PublicReport, Memory) {
+    let original = Original::new(table(csv.as_bytes()));
     let document = json!({"unlisted": "drop", "method": method});
     let (manifest, files) = publish(&original, &document).unwrap_or_else(|faults| panic!("{method}: {faults:#?}"));
     let report = public_report(&manifest);
@@ -128,6 +132,16 @@ fn spelled(cell: &str) -> Vec<String> {
     }
 }
 
+/// The table with ages in years in place of groups of ages.
+fn with_years(csv: &str) -> String {
+    let years = |(at, line): (usize, &str)| {
+        let parted =
+            line.split_once('-').and_then(|(from, rest)| Some((from.parse::<usize>().ok()?, rest.split_once(',')?.1)));
+        parted.map_or_else(|| format!("{line}\n"), |(from, rest)| format!("{},{rest}\n", from + at % 10))
+    };
+    csv.lines().enumerate().map(years).collect()
+}
+
 #[test]
 fn figures_of_columns_follow_from_the_parts() {
     let (mut shown, mut several) = (0, 0);
@@ -142,7 +156,7 @@ fn figures_of_columns_follow_from_the_parts() {
         "columns": {"explicit": [["age", "sex"], ["country"], ["education"]]}});
     let more = [generalize("interval"), generalize("set"), ("three columns", sliced)];
     for (name, method) in methods().into_iter().chain(more) {
-        let (manifest, report, files) = released(&method);
+        let (manifest, report, files) = released_from(&with_years(&adult(1500)), &method);
         let page = report_page(&report, &manifest).unwrap();
         let columns = &manifest.utility.columns;
         let is_counted = |table: &ManifestTable| matches!(table.kind, TableKind::Generalized | TableKind::Sliced);

@@ -273,6 +273,13 @@ pub(crate) fn part_path(release: &Value, table: &str, part: &str) -> String {
     format!("/v1/releases/{}/tables/{table}/parts/{part}", text(&release["id"]))
 }
 
+/// A fault without its remedies: those of a job that was refused replace whole members, those of a plan single ones.
+pub(crate) fn without_remedies(fault: &Value) -> Value {
+    let mut fault = fault.clone();
+    fault.as_object_mut().expect("a fault is an object").remove("remedies");
+    fault
+}
+
 pub(crate) fn text(value: &Value) -> String {
     value.as_str().unwrap_or_else(|| panic!("no text: {value}")).to_owned()
 }
