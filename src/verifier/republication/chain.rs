@@ -157,11 +157,20 @@ impl ChainAudit {
             };
             versions.push(version);
         }
-        let is_certain = linked.iter().all(|person| !self.uncertain.contains(person));
-        if fresh > 0 && is_certain && (fresh != linked.len() || bucket.members.len() != signature.len()) {
+        let followed: Vec<VersionNumber> = linked
+            .iter()
+            .zip(&versions)
+            .filter(|(person, _)| !self.uncertain.contains(*person))
+            .map(|of| *of.1)
+            .collect();
+        if fresh > 0
+            && followed.len() == linked.len()
+            && (fresh != linked.len() || bucket.members.len() != signature.len())
+        {
             self.fault(ChainFault::Entry, night);
         }
-        self.stand_together(night, &versions);
+        // with whom the others stood before is not known
+        self.stand_together(night, &followed);
     }
 
     /// The versions were together before, or are of different components, which they join.

@@ -74,17 +74,42 @@ fn chain_audit_passes_the_histories_of_the_vectors() {
     assert!(persons > 300, "{persons}");
 }
 
+fn bucket(label: u32, members: &str, signature: &str) -> ChainBucket {
+    // a row that is linked with no person is written as a dash
+    let member = |name: char| (name != '-').then(|| person(&name.to_string()));
+    ChainBucket {
+        label,
+        members: members.chars().map(member).collect(),
+        signature: signature.chars().map(|value| Some(value.to_string().into_bytes())).collect(),
+    }
+}
+
+fn plain(buckets: Vec<ChainBucket>) -> ChainNight {
+    ChainNight { buckets, unplaced: Vec::new() }
+}
+
 #[test]
 fn chain_audit_intersects_independent_releases() {
-    let bucket = |label, members: &str, signature: &str| ChainBucket {
-        label,
-        members: members.chars().map(|name| Some(person(&name.to_string()))).collect(),
-        signature: signature.chars().map(|value| Some(value.to_string().into_bytes())).collect(),
-    };
-    let night = |buckets| ChainNight { buckets, unplaced: Vec::new() };
-    let nights = [night(vec![bucket(1, "ab", "xy")]), night(vec![bucket(1, "ac", "xz")])];
+    let nights = [plain(vec![bucket(1, "ab", "xy")]), plain(vec![bucket(1, "ac", "xz")])];
     let report = audit_chain(&nights, 2, &Control::default()).unwrap();
     // of a only x remains
     assert_eq!((report.above, report.worst), (1, Some(ShareOfRows::new(1, 1))));
     assert!(report.faults.contains_key(&ChainFault::Signature));
+}
+
+#[test]
+fn chain_audit_does_not_follow_who_was_not_linked() {
+    // b and e look alike on the first night
+    let first = ChainNight {
+        buckets: vec![bucket(1, "a-c", "xyz"), bucket(2, "d-f", "xyz")],
+        unplaced: vec![person("b"), person("e")],
+    };
+    let second = plain(vec![bucket(2, "abc", "xyz"), bucket(1, "def", "xyz")]);
+    let report = audit_chain(&[first.clone(), second], 3, &Control::default()).unwrap();
+    assert!(report.faults.is_empty(), "{report:?}");
+    // the others are followed: a and d joined two buckets, and c and f do so again
+    let merged = plain(vec![bucket(1, "ad", "xyz")]);
+    let again = plain(vec![bucket(1, "cef", "xyz")]);
+    let report = audit_chain(&[first, merged, again], 3, &Control::default()).unwrap();
+    assert_eq!(report.faults.into_iter().collect::<Vec<_>>(), [(ChainFault::Recombined, 2)]);
 }
