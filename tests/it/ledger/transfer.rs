@@ -175,8 +175,8 @@ async fn people_and_statements_are_carried_by_a_file() {
     fs::copy(one.join("master.key"), other.join("master.key")).unwrap();
     let import = || said(&on(&other, &["ledger", "import", file.to_str().unwrap()]));
     let imported = import();
-    assert!(imported.contains("2 datasets, 2 statements, 2 populations and 1 coverages"), "{imported}");
-    assert!(import().contains("0 datasets, 0 statements, 0 populations and 0 coverages"));
+    assert!(imported.contains("2 datasets, 2 statements, 2 populations, 1 coverages and 0 chains"), "{imported}");
+    assert!(import().contains("0 datasets, 0 statements, 0 populations, 0 coverages and 0 chains"));
     for table in ["covered", "alike", "separations", "series_statements", "populations", "key_systems"] {
         assert_eq!(stored(&one, table).await, stored(&other, table).await, "{table}");
     }
