@@ -195,7 +195,7 @@ async fn a_rotated_store(place: &Place) {
 
     let rotated = place.run("rotate-key", &["--master-key", &old, "--new-master-key", &new]);
     assert_eq!(rotated.status.code(), Some(0), "{}", said(&rotated));
-    assert!(said(&rotated).contains("the keys of 2 datasets and 1 jobs"), "{}", said(&rotated));
+    assert!(said(&rotated).contains("the keys of 2 datasets, 0 chains and 1 jobs"), "{}", said(&rotated));
     let again = place.run("rotate-key", &["--master-key", &new, "--new-master-key", &new]);
     assert_eq!(again.status.code(), Some(2), "{}", said(&again));
     for command in ["serve", "migrate", "keys list", "rotate-key"] {
