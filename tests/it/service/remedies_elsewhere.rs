@@ -102,13 +102,13 @@ fn refused_jobs() -> Vec<(String, Value, &'static str, &'static str)> {
             people.to_owned(),
             joined("new.disease", json!({"type": "xy_linkability", "h": "0.5"})),
             "infeasible-root",
-            "ask for h = 3/5",
+            "ask for h = 0.6",
         ),
         (
             patients(),
             values(json!({"explicit": {"d0": "1/2"}}), json!({})),
             "threshold-missing",
-            "allow every other value 1/2",
+            "allow every other value ",
         ),
         (patients(), values(rare, json!({"max_size": 15})), "infeasible-sizes", "allow buckets of any size"),
         (
