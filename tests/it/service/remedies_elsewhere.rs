@@ -35,21 +35,6 @@ async fn planned(server: &Server, document: &Value) -> Value {
     json!({"errors": problems.iter().flat_map(faults_of).collect::<Vec<_>>()})
 }
 
-/// Sixty patients: a disease in three rows, and five others in turn.
-fn patients() -> String {
-    let row = |i: usize| {
-        let disease = if i.is_multiple_of(20) { 0 } else { 1 + i % 5 };
-        format!("{},{},d{disease}\n", i % 7, if (i / 6).is_multiple_of(2) { "m" } else { "f" })
-    };
-    "age,sex,disease\n".to_owned() + &(0..60).map(row).collect::<String>()
-}
-
-fn bucketize(more: Value) -> Value {
-    let mut method = json!({"type": "bucketize", "quasi_identifiers": ["age", "sex"], "sensitive": "disease"});
-    more.as_object().unwrap().iter().for_each(|(name, value)| method[name] = value.clone());
-    json!({"unlisted": "drop", "method": method})
-}
-
 /// Tables with documents that show to be faulty when rows are read, their faults, and a remedy of each.
 fn refused_jobs() -> Vec<(String, Value, &'static str, &'static str)> {
     let counties: String = (0..200).map(|i| format!("z{},c{},d{}\n", i % 8, i % 8 / 2, i * 11 % 13)).collect();
@@ -62,18 +47,9 @@ fn refused_jobs() -> Vec<(String, Value, &'static str, &'static str)> {
             "Field": ["Driver", "Engineer"]}))}}, "method": {"type": "sequential", "publish": ["job", "disease"],
             "requirements": [{"x": ["new.job"], "y": [y], "measure": measure}]}})
     };
-    let values = |thresholds: Value, more: Value| {
-        let mut of = bucketize(json!({ "thresholds": thresholds }));
-        more.as_object().unwrap().iter().for_each(|(name, value)| of["method"][name] = value.clone());
-        of
-    };
-    let rare = json!({"explicit": {"d0": "1/20"}, "otherwise": "0.6"});
     let mut withdrawn = json!({"unlisted": "drop", "method": versatile(&["zip -> disease"])});
     withdrawn["method"]["assume_unknown"] =
         json!([{"determinant": ["zip"], "dependent": ["disease"], "reason": "it is unknown"}]);
-    let unplaced = json!({"unlisted": "drop", "attributes": {"job": {"taxonomy": tree(json!(["Banker", "Pilot", "Clerk",
-        "Nurse"]))}}, "method": {"type": "generalize", "quasi_identifiers": ["job"], "sensitive": ["disease"],
-        "guarantees": [{"type": "k_anonymity", "k": 2}]}});
     let county_csv = format!("zip,county,disease\n{counties}");
     vec![
         (
@@ -104,20 +80,6 @@ fn refused_jobs() -> Vec<(String, Value, &'static str, &'static str)> {
             "infeasible-root",
             "ask for h = 0.6",
         ),
-        (
-            patients(),
-            values(json!({"explicit": {"d0": "1/2"}}), json!({})),
-            "threshold-missing",
-            "allow every other value ",
-        ),
-        (patients(), values(rare, json!({"max_size": 15})), "infeasible-sizes", "allow buckets of any size"),
-        (
-            patients(),
-            values(json!({"uniform": {"l": 2}}), json!({"counterfeits": {"per_bucket": 6}})),
-            "domain-too-small",
-            "ask for ",
-        ),
-        (people.to_owned(), unplaced, "taxonomy-value-missing", "leave the taxonomy out"),
     ]
 }
 
