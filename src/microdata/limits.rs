@@ -52,7 +52,7 @@ impl IngestLimits {
     ///
     /// # Errors
     /// [`DictionaryError`].
-    pub(super) fn check_dictionary(&self, dictionary: &Interner) -> Result<(), DictionaryError> {
+    pub(crate) fn check_dictionary(&self, dictionary: &Interner) -> Result<(), DictionaryError> {
         self.check_counts(dictionary.len() as u64, dictionary.memory())
     }
 

@@ -10,11 +10,14 @@ use std::path::Path;
 use super::chunk_file::{ChunkFile, ChunkFileReader};
 use super::hash::KeyedHasher;
 use super::keys::{KeyComponents, SystemColumns};
-use super::selection::{OrderSearch, RowRank};
+use super::selection::{OrderSearch, OrderValues, RowOrder, RowRank};
 use super::sorter::{ExternalSorter, SortedEntry, number_of};
 use crate::control::{Cancelled, Control};
 use crate::microdata::formats::{IngestError, IngestLimits, TableReader};
-use crate::microdata::{AttributeType, Chunk, ColumnBuilder};
+use crate::microdata::{AttributeType, Chunk};
+
+/// The most rows of a table: each has a bit in memory, 64 MB in all.
+const MAX_ROWS: u64 = 1 << 29;
 
 /// How many rows of a person are kept, and which.
 #[derive(Clone, Debug)]
@@ -105,18 +108,23 @@ impl BoundedTable {
             let at = names.iter().position(|name| name == column);
             at.ok_or_else(|| ContributionError::UnknownOrder(column.to_owned()))
         };
-        let order = bound.order.map(place).transpose()?;
+        let mut values = bound.order.map(place).transpose()?.map(|column| OrderValues::new(column, spool.limits));
         let mut table = ChunkFile::new(spool.folder, names.len())?;
-        let mut ordered = order.map(|at| (at, ColumnBuilder::new(spool.limits)));
+        let mut rows = 0;
         while let Some(chunk) = reader.next_chunk()? {
-            if let Some((at, builder)) = &mut ordered {
-                builder.push(&chunk.columns[*at]).map_err(IngestError::from)?;
+            rows += u64::from(chunk.rows);
+            if rows > MAX_ROWS {
+                let what = "rows of a table of which a number of rows of each person is kept";
+                return Err(IngestError::TooLarge { what, limit: MAX_ROWS, found: rows, row: None }.into());
+            }
+            if let Some(values) = &mut values {
+                values.add(&chunk).map_err(IngestError::from)?;
             }
             table.push(&chunk)?;
         }
         let kinds = reader.kinds();
-        let ranks = ordered.map(|(at, builder)| RowRanks { column: at, ranks: ranks(builder, kinds[at]) });
-        let chosen = choose(&ChoosingRun { table: &table, names: &names, bound, hasher, spool }, ranks.as_ref())?;
+        let order = values.map(|values| values.rank(&kinds));
+        let chosen = choose(&ChoosingRun { table: &table, names: &names, rows, bound, hasher, spool }, order.as_ref())?;
         let ChosenRows { kept, counts, chose_rows } = chosen;
         Ok(Self { names, kinds, chunks: table.chunks()?, kept, seen: 0, counts, chose_rows })
     }
@@ -146,23 +154,11 @@ impl TableReader for BoundedTable {
     }
 }
 
-/// The ranks of rows by a column.
-struct RowRanks {
-    column: usize,
-    ranks: Vec<RowRank>,
-}
-
-/// The rank of each row in the order of values; rows without a value come last.
-fn ranks(builder: ColumnBuilder, kind: Option<AttributeType>) -> Vec<RowRank> {
-    let column = builder.finish(kind);
-    let missing = column.domain.has_missing();
-    column.codes.iter().map(|code| if missing && code == 0 { RowRank::MAX } else { code }).collect()
-}
-
 /// What the choice of rows needs.
 struct ChoosingRun<'a, H> {
     table: &'a ChunkFile,
     names: &'a [String],
+    rows: u64,
     bound: &'a ContributionBound<'a>,
     hasher: &'a H,
     spool: ContributionSpool<'a>,
@@ -175,17 +171,17 @@ struct ChosenRows {
     chose_rows: Vec<bool>,
 }
 
-fn choose<H: KeyedHasher>(run: &ChoosingRun<'_, H>, ranks: Option<&RowRanks>) -> Result<ChosenRows, ContributionError> {
-    let ChoosingRun { table, names, bound, hasher, spool } = run;
+fn choose<H: KeyedHasher>(run: &ChoosingRun<'_, H>, order: Option<&RowOrder>) -> Result<ChosenRows, ContributionError> {
+    let ChoosingRun { table, names, rows: all, bound, hasher, spool } = run;
     let mut by_name: Vec<usize> = (0..names.len()).collect();
     by_name.sort_unstable_by_key(|&column| &names[column]);
-    let mut search = ranks.map(|of| OrderSearch::new(of.column, names.len()));
+    let mut search = order.map(|of| OrderSearch::new(of, names.len(), *all));
     let mut rows: ExternalSorter<RowOfPerson> = ExternalSorter::with_entries(spool.folder);
     let (mut chunks, mut seen) = (table.chunks()?, 0_u64);
     while let Some(chunk) = chunks.next()? {
         spool.control.check()?;
         let components = KeyComponents::new(*hasher, &bound.person, &chunk);
-        let here = ranks.map(|of| &of.ranks[seen as usize..seen as usize + chunk.rows as usize]);
+        let here = order.map(|of| of.ranks(&chunk));
         let mut cells: Vec<&[u8]> = Vec::with_capacity(2 * names.len());
         for row in 0..chunk.rows as usize {
             let number = seen + row as u64;
@@ -198,15 +194,15 @@ fn choose<H: KeyedHasher>(run: &ChoosingRun<'_, H>, ranks: Option<&RowRanks>) ->
                 cells.extend([if value.is_some() { &b"v"[..] } else { b"m" }, value.unwrap_or_default()]);
             }
             let content = hasher.keyed("contribution", &cells).0;
-            let rank = here.map_or(0, |here| here[row]);
+            let rank = here.as_ref().map_or(0, |here| here[row]);
             rows.push_entry(RowOfPerson { person, rank, content, row: number })?;
         }
         if let (Some(search), Some(here)) = (&mut search, here) {
-            search.add(&chunk, here);
+            search.add(&chunk, &here);
         }
         seen += u64::from(chunk.rows);
     }
-    let mut chooser = RowChooser::new(*hasher, bound.rows, seen);
+    let mut chooser = RowChooser::new(*hasher, bound.rows, *all);
     rows.finish_entries(|entry| -> Result<(), ContributionError> {
         chooser.take(entry);
         Ok(())
