@@ -106,8 +106,6 @@ fn candidates(fault: &Fault, document: &Value) -> Vec<Candidate> {
         Kind::IdentifierPublished | Kind::ReservedName => members::of_attribute(fault, document),
         Kind::ParameterRange => value.map(|value| members::of_range(fault, value)).unwrap_or_default(),
         Kind::BadColumns | Kind::GuaranteeUnsupported => members::of_unfit(fault, document),
-        Kind::InfeasibleSizes => members::of_sizes(fault, value),
-        Kind::DomainTooSmall => members::of_counterfeits(fault, value),
         Kind::RuleMalformed => rules::of_malformed(fault, document),
         Kind::VacuousGuarantee => guarantees::of_vacuous(fault, value),
         Kind::RuleIneligible => guarantees::of_ineligible(fault, document),

@@ -172,26 +172,3 @@ pub(super) fn of_unfit(fault: &Fault, document: &Value) -> Vec<Candidate> {
         _ => Vec::new(),
     }
 }
-
-/// Other bucket sizes: those that a search finds, or as large as needed.
-pub(super) fn of_sizes(fault: &Fault, value: Option<&Value>) -> Vec<Candidate> {
-    match (fault.pointer.as_str(), value) {
-        ("/method/max_size", Some(_)) => vec![Candidate::remove("allow buckets of any size", &fault.pointer)],
-        ("/method/sizes", Some(_)) => vec![
-            Candidate::replace("search for sizes", &fault.pointer, "multi"),
-            Candidate::replace("search for two sizes", &fault.pointer, "two"),
-        ],
-        _ => Vec::new(),
-    }
-}
-
-/// Fewer counterfeits, down to none.
-pub(super) fn of_counterfeits(fault: &Fault, value: Option<&Value>) -> Vec<Candidate> {
-    let asked = value.and_then(|value| value["per_bucket"].as_u64()).unwrap_or(0);
-    let pointer = child(&fault.pointer, "per_bucket");
-    let fewer = |number: u64| Candidate::replace(format!("ask for {number} counterfeits"), &pointer, number);
-    let halves = std::iter::successors(Some(asked / 2), |number| Some(number / 2)).take_while(|number| *number > 0);
-    let tried = asked.checked_sub(1).into_iter().chain(halves).filter(|number| (1..asked).contains(number));
-    let none = (asked > 0).then(|| Candidate::remove("leave counterfeits out", &fault.pointer));
-    tried.map(fewer).chain(none).map(|candidate| candidate.of("counterfeits")).collect()
-}
