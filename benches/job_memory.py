@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Memory of one release at its peak, beside its estimate: job_memory.py GUARDIAN TABLE.csv[.gz] SPECIFICATION.json [TIMES]
+"""Memory of one release at its peak, and its estimate: job_memory.py GUARDIAN TABLE.csv[.gz] SPECIFICATION.json [TIMES]
 
 Publishes the table, its rows repeated TIMES times, and polls what the process holds for itself. `before` is what it holds once the table
 is read; the estimate is of the whole job. Estimates repeat the constants of src/engine/memory.rs.

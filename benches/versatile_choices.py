@@ -84,7 +84,7 @@ def goals(bench):
 
 
 def least_error(manifest, folder, of):
-    """The least error of trees on the tables in which the class stands beside others."""
+    """The least error of trees on the tables in which the class stands with others."""
     errors = []
     for part in (part for table in manifest["tables"] for part in table["parts"]):
         with open(folder / part["file"], newline="") as lines:

@@ -200,7 +200,7 @@ def main() -> None:
     repeated = ", ".join(f"{count} of {what}" for what, count in sorted(run.refusals.items())) or "nothing"
     odd = ", ".join(f"{count} of {what}" for what, count in sorted(run.odd.items())) or "nothing"
     print(f"    {len(run.jobs)} jobs, each with one release that has its bytes; repeated: {repeated}")
-    print(f"    asked {run.asked} times beside them: other than 200: {odd}; slowest {run.slowest:.1f} s; longest without 200: {run.outage:.1f} s")
+    print(f"    asked {run.asked} times meanwhile: other than 200: {odd}; slowest {run.slowest:.1f} s; longest without 200: {run.outage:.1f} s")
     summary = {"jobs": len(run.jobs), "most_attempts": run.most_attempts, "longest_without": run.outage}
     (run.folder / "summary.json").write_text(json.dumps(summary))
     if run.failures or not run.jobs:

@@ -126,7 +126,7 @@ end_clients() {
 }
 summary() { jq --exit-status "$1" "$work/summary.json" >/dev/null || { cat "$work/summary.json" >&2; return 1; }; }
 
-# lone_container NAME COMMAND [DOCKER OPTIONS]: a container of the image beside those of the file
+# lone_container NAME COMMAND [DOCKER OPTIONS]: one more container of the image than the file has
 network=
 lone_container() {
     local name=guardian-chaos-$1 command=$2

@@ -34,7 +34,7 @@ impl UnknownNames {
         self.faults.push(fault);
     }
 
-    /// These faults beside those of the rest of the document, without what follows from these.
+    /// These faults and those of the rest of the document, without what follows from these.
     pub(super) fn among(self, mut others: Vec<Fault>, sent: &Value) -> Vec<Fault> {
         let Self { faults, lacks_policy } = self;
         let is_sent = |fault: &Fault| {

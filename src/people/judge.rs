@@ -346,7 +346,7 @@ pub fn judge(
 }
 
 /// The chain of the dataset's own population, if none of its persons stands in another coverage. While a release of it
-/// is held, its persons stand in a coverage of their own beside that of the others.
+/// is held, its persons stand in a coverage of their own, apart from that of the others.
 fn continued_chain(rows: &JudgedRows<'_>, live: &[LiveCoverage], obstacles: &Obstacles) -> Option<CoverageId> {
     let is_own = |coverage: &&LiveCoverage| {
         let chain = coverage.coverage.chain.as_deref();

@@ -71,7 +71,7 @@ fn a_night_continues_the_chain_of_its_population() {
     for common in [0, 1, 10] {
         assert_eq!(chain_of(NIGHT.judged(&[live(3, "ward", true, common)])), Some(3), "{common} in both");
     }
-    // while a release is held its persons stand beside the others
+    // while a release is held its persons stand apart from the others
     assert_eq!(chain_of(NIGHT.judged(&[live(3, "ward", true, 5), live(4, "ward", true, 5)])), Some(3));
     assert_eq!(chain_of(NIGHT.judged(&[live(3, "ward", true, 5), live(4, "clinic", false, 0)])), Some(3));
 }

@@ -31,7 +31,7 @@ pub(super) struct ClassJudge<'a> {
     /// The class and the attributes that may predict it.
     visible: AttrSet,
     figures: HashMap<AttrSet, GroupFigures>,
-    /// Per attributes beside the class, what the best of them leave.
+    /// Per attributes that share a table with the class, what the best of them leave.
     left: HashMap<AttrSet, f64>,
     work: u64,
     control: &'a Control,

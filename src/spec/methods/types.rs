@@ -100,7 +100,7 @@ choice! {
         Entropy = "entropy",
         /// Small errors of COUNT queries.
         Count = "count",
-        /// Prediction of a class from the attributes beside it.
+        /// Prediction of a class from the attributes in its table.
         Classification = "classification",
     }
 }

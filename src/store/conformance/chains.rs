@@ -282,7 +282,7 @@ pub(crate) async fn each_person_of_a_chain_is_covered_once(bench: &impl Bench) {
     assert_eq!(second.published, ["age".to_owned(), "sex".to_owned()].into());
     assert_eq!(second.coverage.datasets.len(), 2);
 
-    // the persons of a held night stand beside it, and come in or go with the decision
+    // the persons of a held night stand apart from it, and come in or go with the decision
     let unread = covered(&*store, held(night(&*store, 3, id, 2).await), &[5, 6], Some(second.clone())).await;
     assert_eq!(live(&*store).await.len(), 2);
     assert_eq!(store.common_persons(TENANT, "k", &[hash(6)]).await.unwrap().len(), 1);

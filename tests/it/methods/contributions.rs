@@ -95,7 +95,7 @@ async fn second_upload_keeps_the_same_rows() {
     let mut wards = anatomy();
     wards["method"]["quasi_identifiers"] = json!(["ward"]);
     wards["attributes"]["age"] = json!({"drop": true});
-    // of the same rows a second table is judged beside the first
+    // of the same rows a second table is judged together with the first
     let again = server.job(&text(&second["id"]), wards).await;
     assert_eq!(again.status, 200, "{}", again.text());
     let diseases = unlabelled(&server.part(&release, "t1", "sa").await);

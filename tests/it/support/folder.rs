@@ -63,7 +63,7 @@ impl CommandFixture {
         [passes(&[]), passes(&["--original", &self.original()])]
     }
 
-    /// Writes another manifest beside the parts of a release.
+    /// Writes another manifest with the parts of a release.
     pub(crate) fn forge(&self, out: &str, manifest: &Value) {
         fs::write(self.path(out).join("manifest.json"), manifest.to_string()).unwrap();
     }
