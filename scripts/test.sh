@@ -3,8 +3,10 @@
 # runner. SQLite and zstd are built from C; examples call curl, jq and Python, whose packages scripts/venv.sh gets; nginx is the
 # gateway. What is missing is installed where we may.
 # NO_POSTGRES=1 does without Postgres, NO_BROWSER=1 without a browser; their tests then say that they were skipped.
+# Each property is tried on PROPTEST_CASES random cases, 64 unless told; .ci/slow tries many more.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
+export PROPTEST_CASES="${PROPTEST_CASES:-64}"
 
 missing=()
 command -v cc >/dev/null || missing+=(gcc libc6-dev)

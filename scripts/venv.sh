@@ -13,7 +13,7 @@ flock 9
 if [[ ! -x $venv/bin/python || $(cat "$venv/made-of" 2>/dev/null) != "$wanted" ]]; then
     rm -rf "$venv"
     python3 -m venv "$venv" >&2
-    "$venv/bin/pip" install --quiet --disable-pip-version-check --no-input -r scripts/requirements.txt >&2
+    "$venv/bin/pip" install --no-compile --quiet --disable-pip-version-check --no-input -r scripts/requirements.txt >&2
     printf '%s\n' "$wanted" >"$venv/made-of"
 fi
 realpath --no-symlinks "$venv/bin/python"
