@@ -17,6 +17,7 @@ mod hash;
 mod judge;
 mod keys;
 mod look;
+mod order_ties;
 mod population;
 mod refusal;
 mod selection;

@@ -131,6 +131,31 @@ async fn order_tied_to_a_sensitive_value_is_refused() {
     server.stop().await;
 }
 
+/// The visits with the half of the month in which each was; of one visit it is wrong.
+fn staged_visits() -> String {
+    let rows = visits();
+    let staged = rows.lines().skip(1).enumerate().map(|(row, line)| {
+        let day: u32 = line.split(',').nth(3).unwrap()[8..].parse().unwrap();
+        let stage = if (day > 14) == (row != 77) { "late" } else { "early" };
+        format!("{line},{stage}\n")
+    });
+    format!("patient,age,ward,visit,disease,stage\n{}", staged.collect::<String>())
+}
+
+/// The first visits of persons with several are early ones, nearly all: the choice of rows says what the rule protects.
+#[tokio::test(flavor = "multi_thread")]
+async fn one_wrong_row_hides_no_tie_of_the_order() {
+    let server = Server::start().await;
+    let query = "subject=patient&keep=1&keep_order=visit";
+    let dataset = text(&server.upload(query, staged_visits()).await.ok(201)["id"]);
+    let mut document = anatomy();
+    document["attributes"]["disease"] = json!({"drop": true});
+    document["method"]["sensitive"] = "stage".into();
+    document["method"]["guarantee"] = json!({"type": "alpha_k", "alpha": "0.95", "k": 2});
+    server.job(&dataset, document).await.fault("/method", "guarantee-unsupported");
+    server.stop().await;
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn persons_of_a_population_keep_one_row_each() {
     let server = Server::start().await;
