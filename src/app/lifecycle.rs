@@ -7,6 +7,7 @@ use crate::ports::{
     AuditAction, ReleaseAction, ReleaseEvent, ReleaseRecord, StoreError, Transition, TransitionOutcome,
 };
 use crate::problem::{Kind, Problem};
+use crate::publication::ReleaseStatus;
 
 impl AppService {
     /// Approves, rejects or withdraws a release, and gives it as it then is.
@@ -63,6 +64,12 @@ impl AppService {
         let found = self.store.release(&caller.tenant, release).await?;
         found.ok_or_else(absent_release)?;
         self.store.release_events(&caller.tenant, release).await.map_err(Problem::from)
+    }
+
+    /// What became of a release, also of a held one; `None` where it is absent or the store does not answer.
+    pub async fn release_status(&self, caller: &Caller, release: Uuid) -> Option<ReleaseStatus> {
+        let found = self.store.release(&caller.tenant, release).await;
+        found.ok().flatten().map(|release| release.status)
     }
 
     /// Records that a caller is about to read rows of a held release; `false` when it is no longer served.

@@ -148,11 +148,21 @@ def test_a_person_keeps_one_row(service: Guardian) -> None:
     assert release.manifest.to_dict()["unit"] == {"subject": "id", "max_rows": 1, "kept": "random"}
 
 
-def test_a_release_is_held() -> None:
-    # a held release is read by who may approve it alone
-    with Guardian(URL, os.environ["GUARDIAN_ADMIN_KEY"]) as service:
-        release = service.publish(polars.DataFrame(columns()), specification=document(), hold=True, reason="a test", **PEOPLE)
+def test_a_held_release_is_read_once_approved(service: Guardian) -> None:
+    release = service.publish(polars.DataFrame(columns()), specification=document(), hold=True, reason="a test", **PEOPLE)
     assert release.status == "held"
+    for read in [lambda: release.manifest, lambda: release.report, lambda: release.frames]:
+        with pytest.raises(guardian.Held):
+            read()
+    # who may approve it sees it
+    with Guardian(URL, os.environ["GUARDIAN_ADMIN_KEY"]) as officer:
+        held = officer.release(release.id, polars.DataFrame)
+        assert (held.status, held.manifest.status.value) == ("held", "held")
+    headers = {"Authorization": f"Bearer {os.environ['GUARDIAN_ADMIN_KEY']}"}
+    approval = f"{URL}/v1/releases/{release.id}/approve"
+    httpx.post(approval, json={"reason": "a test"}, headers=headers, trust_env=False).raise_for_status()
+    assert release.status == "published"
+    assert release.frames
 
 
 def test_people_without_keys_are_refused_before_the_job(service: Guardian) -> None:

@@ -23,6 +23,7 @@ use crate::control::{Phase, Progress};
 use crate::identity::{Caller, Scope};
 use crate::ports::{JobFilter, JobRecord, JobStatus, ListedJob};
 use crate::problem::{Kind, Problem, ProblemDocument, hide_counts};
+use crate::publication::ReleaseStatus;
 
 const MAX_WAIT_SECONDS: u64 = 60;
 
@@ -57,6 +58,8 @@ pub(in crate::api) struct Job {
     specification: Value,
     /// Its release, after success.
     release: Option<Uuid>,
+    /// What became of the release. A held one cannot be read before its approval, and this says that it waits.
+    release_status: Option<ReleaseStatus>,
     /// Whether an earlier job with an equal specification made the release.
     reused: bool,
     /// The reason why the job was refused or failed.
@@ -155,6 +158,10 @@ impl Job {
         {
             hide_counts(problem);
         }
+        let release_status = match record.release {
+            Some(release) => service.release_status(caller, release).await,
+            None => None,
+        };
         let mut specification = record.specification;
         if let Value::Object(members) = &mut specification {
             members.insert("dataset".to_owned(), record.dataset.to_string().into());
@@ -172,6 +179,7 @@ impl Job {
             progress: final_progress(record.status, record.progress),
             specification,
             release: record.release,
+            release_status,
             reused: record.reused,
             problem,
             links,

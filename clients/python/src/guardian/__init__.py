@@ -2,7 +2,7 @@
 
 from ._client import Guardian, UploadOptions
 from ._generated.models import Dataset, Fault, Job, Manifest, Plan, Problem, PublicReport, Suggestion
-from ._problems import Damaged, NotEnforced, Refused, Unavailable
+from ._problems import Damaged, Held, NotEnforced, Refused, Unavailable
 from ._release import Release
 
 __all__ = [
@@ -10,6 +10,7 @@ __all__ = [
     "Dataset",
     "Fault",
     "Guardian",
+    "Held",
     "Job",
     "Manifest",
     "NotEnforced",

@@ -152,7 +152,8 @@ class Guardian:
 
         `guarantee` is that of rules without their own. `specification` is the document of a job, or of a suggestion; `hold` and
         `reason` replace its members. A release whose `composition` is not `enforced` is refused unless `accept` names it: before
-        the job, if the persons have no keys. Waits about `within` seconds for the job; the same call waits on.
+        the job, if the persons have no keys. Waits about `within` seconds for the job; the same call waits on. A held release is
+        read once it is approved, unless the key may approve it.
         """
         dataset = self.upload(frame, attempt=attempt, **options)
         given = {name: value for name, value in {"hold": hold, "reason": reason}.items() if value is not None}
@@ -161,17 +162,35 @@ class Guardian:
             detail = f"the persons of dataset {dataset.id} have no keys; name a population, or accept same_dataset_only"
             raise NotEnforced(local("not-enforced", "persons are not identified", detail))
         job = self._follow(self._submit(document, attempt), within)
-        return self.release(str(job.release), type(frame), accept=accept, check=check)
+        release = self._release(str(job.release), type(frame), accept, check, job)
+        if release.status != "held":
+            # what it claims of its people
+            _ = release.manifest
+        return release
 
     def release(self, id: str, kind: type[Frame], *, accept: Collection[str] = (), check: bool = True) -> Release[Frame]:
         """A release with frames of a kind, `pandas.DataFrame` or `polars.DataFrame`. `accept` and `check` are as in `publish`:
         with `check` the CSV bytes of each part are held against the manifest."""
-        manifest = expected(Manifest, get_release.sync(UUID(id), client=self._client))
-        claim = manifest.composition.value
-        if claim not in {"enforced", *accept}:
-            detail = f"release {id} claims {claim}, which is not accepted"
-            raise NotEnforced(local("not-enforced", "the release claims less of its people", detail))
-        return Release(self._client, manifest, kind, check)
+        release = self._release(id, kind, accept, check)
+        _ = release.manifest
+        return release
+
+    def _release(
+        self, id: str, kind: type[Frame], accept: Collection[str], check: bool, job: Job | None = None
+    ) -> Release[Frame]:
+        def manifest() -> Manifest:
+            manifest = expected(Manifest, get_release.sync(UUID(id), client=self._client))
+            claim = manifest.composition.value
+            if claim not in {"enforced", *accept}:
+                detail = f"release {id} claims {claim}, which is not accepted"
+                raise NotEnforced(local("not-enforced", "the release claims less of its people", detail))
+            return manifest
+
+        def status() -> str | None:
+            now = None if job is None else expected(Job, get_job.sync(job.id, client=self._client)).release_status
+            return now.value if now else None
+
+        return Release(self._client, id, kind, check, manifest, status)
 
     def _submit(self, document: Document, attempt: str) -> Job:
         key = key_of("job", document, attempt)

@@ -64,6 +64,10 @@ class NotEnforced(Refused):
     """The release claims, or would claim, less of its people than `enforced`, and it was not accepted."""
 
 
+class Held(Refused):
+    """The release waits for approval by another key: until then this one sees that it does, and nothing of it."""
+
+
 class Damaged(Refused):
     """A part is not what the manifest says."""
 

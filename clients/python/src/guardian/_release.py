@@ -12,29 +12,48 @@ from ._frames import Frame, reader
 from ._generated.api.releases import download_part_csv, download_part_parquet, get_release_report
 from ._generated.client import AuthenticatedClient
 from ._generated.models import Manifest, ManifestPart, PartView, PublicReport
-from ._problems import Damaged, local
+from ._problems import Damaged, Held, Refused, local
 
 
 class Release(Generic[Frame]):
-    """A release: its manifest at once, its report and frames when they are asked for."""
+    """A release: its manifest, report and frames when they are asked for. Of a held one, they raise `Held` until it is approved,
+    unless the key may approve it."""
 
-    def __init__(self, client: AuthenticatedClient, manifest: Manifest, kind: type[Frame], check: bool) -> None:
-        self._client, self._check = client, check
+    def __init__(
+        self,
+        client: AuthenticatedClient,
+        id: str,
+        kind: type[Frame],
+        check: bool,
+        manifest: Callable[[], Manifest],
+        status: Callable[[], str | None],
+    ) -> None:
+        """`status` is what its job says of it, or nothing."""
+        self._client, self._check, self._read_manifest, self._read_status = client, check, manifest, status
         self._read: Callable[[bytes], Frame] = reader(kind)
-        self.manifest = manifest
+        self.id = id
 
-    @property
-    def id(self) -> str:
-        return str(self.manifest.id)
+    @cached_property
+    def manifest(self) -> Manifest:
+        try:
+            return self._read_manifest()
+        except Refused as refused:
+            # a held release is refused as an absent one is
+            if refused.status != 404 or self._read_status() != "held":
+                raise
+            detail = f"release {self.id} waits for approval"
+            raise Held(local("held", "the release is held", detail, refused.status)) from refused
 
     @property
     def status(self) -> str:
-        """`held` until it is approved, then `published`; as it was when the manifest was read."""
-        return self.manifest.status.value
+        """`held` until it is approved, then `published`; or `rejected`, or `withdrawn`. It is asked for each time."""
+        return self._read_status() or self._read_manifest().status.value
 
     @cached_property
     def report(self) -> PublicReport:
         """What the release promises, and what it does not."""
+        # a held one has none yet
+        _ = self.manifest
         report = get_release_report.sync(self._uuid, client=self._client)
         assert isinstance(report, PublicReport)
         return report
