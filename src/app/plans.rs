@@ -127,7 +127,7 @@ struct PlanLedger {
 fn mended(
     faulty: &FaultyDocument,
     planned: Result<Plan, EngineError>,
-    table: Option<&Table>,
+    table: Option<(&Table, &Control)>,
 ) -> Result<Plan, EngineError> {
     match planned {
         Ok(mut plan) => {
@@ -163,7 +163,7 @@ impl DryRun {
         let columns = engine::TablePair { published: &table, extra: extra.as_ref() };
         let Self { context, earlier, faults, faulty, .. } = self;
         let input = engine::DryRunInput { specification: &context.specification, earlier: &earlier, faults };
-        mended(&faulty, engine::dry_run(input, columns, &RandomStreams::Keyed(key), control), Some(&table))
+        mended(&faulty, engine::dry_run(input, columns, &RandomStreams::Keyed(key), control), Some((&table, control)))
     }
 
     /// Plans from the counts of single columns.

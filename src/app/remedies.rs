@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use super::blocking::run_blocking;
+use crate::control::Control;
 use crate::engine::Inspection;
 use crate::inputs::{ProfileCounts, column_facts};
 use crate::microdata::formats::IngestLimits;
@@ -28,9 +29,11 @@ pub(super) struct FaultyDocument {
 
 impl FaultyDocument {
     /// The problem with remedies; on a blocking thread. Values are looked up in `table`, where it is loaded.
-    pub(super) fn with_remedies(&self, problem: Problem, table: Option<&Table>) -> Problem {
-        let of_values =
-            |specification: &Specification| engine::faults_of_values(specification, table?, Inspection::Allowed);
+    pub(super) fn with_remedies(&self, problem: Problem, table: Option<(&Table, &Control)>) -> Problem {
+        let of_values = |specification: &Specification| {
+            let (table, control) = table?;
+            engine::faults_of_values(specification, table, Inspection::Allowed, control)
+        };
         let first = self.reading(&self.sent).specification.as_ref().and_then(of_values).unwrap_or_default();
         // the engine knows the document written out
         let problem = match self.expanded.as_ref().filter(|_| !self.sent["policy"].is_null()) {
@@ -71,7 +74,7 @@ impl FaultyDocument {
     }
 
     /// The problems of a plan, with remedies of the faults that they list; on a blocking thread.
-    pub(super) fn mended(&self, problems: Vec<Value>, table: Option<&Table>) -> Vec<Value> {
+    pub(super) fn mended(&self, problems: Vec<Value>, table: Option<(&Table, &Control)>) -> Vec<Value> {
         let is_of_faults = |listed: &Value| listed["type"] == Kind::InvalidSpecification.uri();
         let mend = |listed: Value| match problem::faults_of(&listed).filter(|_| is_of_faults(&listed)) {
             Some(faults) => self.with_remedies(Problem::of_faults(faults), table).to_json("about:blank"),

@@ -125,7 +125,7 @@ impl DocumentContext<'_> {
     pub(super) fn problem(&self, faults: Vec<Fault>, table: Option<&Table>) -> Problem {
         let of_table = |specification: &Specification| {
             let table = table?;
-            let of_values = engine::faults_of_values(specification, table, Inspection::Allowed)?;
+            let of_values = engine::faults_of_values(specification, table, Inspection::Allowed, &Control::default())?;
             Some([of_values, engine::check(specification, table)].concat())
         };
         let first = self.reading(self.document).specification.as_ref().and_then(of_table).unwrap_or_default();

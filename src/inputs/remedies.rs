@@ -2,6 +2,7 @@
 
 use super::context::JobContext;
 use super::profiles::{ProfileCounts, read_accepted};
+use crate::control::Control;
 use crate::engine;
 use crate::engine::Inspection;
 use crate::microdata::Table;
@@ -20,10 +21,11 @@ impl JobContext {
         job: &JobRecord,
         table: &Table,
         limits: &IngestLimits,
+        control: &Control,
     ) -> Problem {
         let document = &job.specification;
         // the problem is stored, and shows no values
-        let of_values = |of: &Specification| engine::faults_of_values(of, table, Inspection::Denied);
+        let of_values = |of: &Specification| engine::faults_of_values(of, table, Inspection::Denied, control);
         let first = of_values(&self.specification).unwrap_or_default();
         let problem = spec::with_remedies(problem, document, |patched| {
             let specification = match read_accepted(patched, &self.dataset, &self.profiles, limits) {

@@ -260,7 +260,7 @@ impl ReleaseMaker<'_> {
         let made = made.map_err(|error| match error {
             RunError::Refused(problem) => {
                 let (job, limits) = (&self.work.assignment.job, &self.publisher.limits);
-                RunError::Refused(self.context.with_remedies(problem, job, &self.table, limits))
+                RunError::Refused(self.context.with_remedies(problem, job, &self.table, limits, control))
             }
             other => other,
         })?;

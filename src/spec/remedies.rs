@@ -10,6 +10,7 @@ mod members;
 mod patch;
 mod rewritten;
 mod rules;
+mod sizes;
 mod values;
 
 use serde_json::{Value, json};
@@ -48,7 +49,7 @@ pub fn with_remedies(mut problem: Problem, document: &Value, read: impl Fn(&Valu
     let is_misspelled = before.iter().any(|fault| fault.kind == Kind::UnknownAttribute);
     // of a fault that `read` does not see, it cannot say whether it is gone; the engine says what ends it
     let read_again = read(document);
-    let is_tried = |fault: &Fault| read_again.iter().any(|other| is_at(other, fault));
+    let is_tried = |fault: &Fault| read_again.iter().any(|other| is_at(other, fault) && is_of_table(other, fault));
     let is_unclear = |fault: &Fault| is_misspelled && fault.kind == Kind::UnclassifiedAttributes;
     let mendable = |fault: &&mut Fault| is_tried(fault) && !is_unclear(fault);
     for fault in problem.errors.iter_mut().filter(mendable).take(MAX_REMEDIED) {
@@ -74,6 +75,11 @@ pub fn with_remedies(mut problem: Problem, document: &Value, read: impl Fn(&Valu
 /// Whether two faults are of one kind at one place.
 fn is_at(fault: &Fault, other: &Fault) -> bool {
     (&fault.pointer, fault.kind) == (&other.pointer, other.kind)
+}
+
+/// Whether a fault of sizes is of the whole table, as a trial is: what strata lack is said in other words.
+fn is_of_table(tried: &Fault, fault: &Fault) -> bool {
+    !matches!(fault.kind, Kind::InfeasibleSizes | Kind::DomainTooSmall) || tried.detail == fault.detail
 }
 
 /// Whether the fault is gone, and nothing that was changed has a new one.
@@ -106,11 +112,12 @@ fn candidates(fault: &Fault, document: &Value) -> Vec<Candidate> {
         Kind::IdentifierPublished | Kind::ReservedName => members::of_attribute(fault, document),
         Kind::ParameterRange => value.map(|value| members::of_range(fault, value)).unwrap_or_default(),
         Kind::BadColumns | Kind::GuaranteeUnsupported => members::of_unfit(fault, document),
+        Kind::InfeasibleSizes => sizes::of_sizes(fault, document),
+        Kind::DomainTooSmall => sizes::of_counterfeits(fault, value),
         Kind::RuleMalformed => rules::of_malformed(fault, document),
         Kind::VacuousGuarantee => guarantees::of_vacuous(fault, value),
         Kind::RuleIneligible => guarantees::of_ineligible(fault, document),
         Kind::InfeasibleRoot => guarantees::of_infeasible(fault, document),
-        Kind::NoNoise => guarantees::of_too_few_values(fault, document),
         Kind::TaxonomyConflict => values::of_conflict(fault, value),
         Kind::TaxonomyValueMissing => values::without_taxonomy(fault),
         Kind::ThresholdMissing => values::of_missing_threshold(fault, document),

@@ -2,11 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use crate::control::Control;
 use crate::microdata::{Attr, ColumnAnnotations, Table};
 use crate::problem::{Fault, Kind};
 use crate::publication::{DeclaredTaxonomy, DeclaredThresholds, ExcludedValues, Protected, SubmittedRule};
-use crate::publish::bucketize::{ValueThreshold, shares};
-use crate::spec::{Specification, child, values_missing, values_pointer};
+use crate::publish::bucketize::{ValueThreshold, shares, try_sizes};
+use crate::spec::{MethodSpec, Specification, child, values_missing, values_pointer};
 
 use super::unused_thresholds::{Inspection, unused_thresholds};
 
@@ -28,11 +29,25 @@ struct Annotator<'a> {
     faults: Vec<Fault>,
 }
 
-/// The faults of [`annotate`]; `None` where the specification is of other columns than the table.
+/// The faults of [`annotate`], and those of the sizes of buckets that values fill. `None` where the specification is of other columns
+/// than the table, where that takes too long, and on cancellation.
 #[must_use]
-pub fn faults_of_values(specification: &Specification, table: &Table, inspection: Inspection) -> Option<Vec<Fault>> {
-    let is_of_table = specification.names == table.names();
-    is_of_table.then(|| Annotator::new(specification, table, inspection).faults)
+pub fn faults_of_values(
+    specification: &Specification,
+    table: &Table,
+    inspection: Inspection,
+    control: &Control,
+) -> Option<Vec<Fault>> {
+    if specification.names != table.names() {
+        return None;
+    }
+    let mut faults = Annotator::new(specification, table, inspection).faults;
+    if let MethodSpec::Bucketize(spec) = &specification.method
+        && let Some(sensitive) = spec.rule.protects.attributes().iter().next()
+    {
+        faults.extend(try_sizes(spec, table.column(sensitive), control).ok().flatten()?);
+    }
+    Some(faults)
 }
 
 impl<'a> Annotator<'a> {

@@ -15,7 +15,7 @@ use crate::problem::{Fault, FaultRemedy, Kind};
 use crate::publication::{Guarantee, JoinAttribute, Reference, SlicedDiversity, YElement, reference_parts};
 use crate::publish::{PlanError, PlanRefusal};
 use crate::spec;
-use crate::spec::{BucketSizeChoice, MethodSpec, SequentialSpec, Specification};
+use crate::spec::{Algorithm, BucketSizeChoice, MethodSpec, SequentialSpec, Specification};
 
 /// Maximal number of repairs that are tried for a specification; those behind are not listed.
 ///
@@ -115,12 +115,12 @@ impl RepairTrials<'_> {
                 Some(Value::Array(listed)) => self.candidates(listed, &fault),
                 _ => self.unlisted(&fault),
             };
-            let mut repairs = Vec::new();
-            for repair in candidates {
-                if trials > 0 && self.holds(&repair, &fault)? {
-                    repairs.push(repair);
-                }
-                trials = trials.saturating_sub(1);
+            let mut repairs = self.holding(candidates, &fault, &mut trials)?;
+            // where the rules have to stay as they are, other tables may keep them
+            if fault.kind == Kind::RuleImpossible && repairs.iter().all(|repair| !repair.reasons.is_empty()) {
+                let others = [Algorithm::Auto, Algorithm::SingleAttribute].into_iter();
+                let others = others.filter_map(|algorithm| self.other_algorithm(algorithm)).collect();
+                repairs.splice(0..0, self.holding(others, &fault, &mut trials)?);
             }
             let written = &self.specification.normalized;
             fault.remedies.extend(repairs.iter().filter_map(|repair| repair.remedy(written)));
@@ -164,6 +164,18 @@ impl RepairTrials<'_> {
     /// The published names of attributes, which faults use.
     fn published(&self, set: AttrSet) -> Vec<&str> {
         set.iter().filter_map(|attr| self.specification.published_names.get(attr.index())).map(String::as_str).collect()
+    }
+
+    /// The repairs that hold, as far as trials are left.
+    fn holding(&self, repairs: Vec<Repair>, fault: &Fault, trials: &mut usize) -> Result<Vec<Repair>, Cancelled> {
+        let mut holding = Vec::new();
+        for repair in repairs {
+            if *trials > 0 && self.holds(&repair, fault)? {
+                holding.push(repair);
+            }
+            *trials = trials.saturating_sub(1);
+        }
+        Ok(holding)
     }
 
     /// Whether a repair leaves no fault like this one.

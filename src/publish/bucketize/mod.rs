@@ -33,5 +33,6 @@ pub use multi::{MoveOrder, MultiSizeSearch};
 pub use place::place;
 pub use planned::PlannedBuckets;
 pub(super) use planned::{PlacedRows, counterfeits_label};
+pub use planner::try_sizes;
 pub use share::{ValueClass, ValueThreshold, kinds, shares, unused};
 pub use sizes::{Pruning, SizePairs, TwoSizes, loss, one_size, two_are_valid, two_sizes};

@@ -30,6 +30,32 @@ impl From<Vec<FilledBuckets>> for SizedBuckets {
 /// The buckets, or the fault for which there are none.
 type SizingResult = Result<SizedBuckets, Fault>;
 
+/// Largest work of a trial of sizes.
+const MAX_TRIAL_STEPS: u64 = 1 << 27;
+
+/// The faults of the sizes of buckets for the values of a column: those of the plan, where no dependency makes strata. `None` where
+/// they would take too long to find.
+///
+/// # Errors
+/// [`Cancelled`] on cancellation.
+pub fn try_sizes(spec: &BucketizeSpec, column: &Column, control: &Control) -> Result<Option<Vec<Fault>>, Cancelled> {
+    let counts = column.counts();
+    let shares = share::shares(&spec.thresholds, &column.domain, &counts);
+    let sizes = match &spec.sizes {
+        // what is found faster is as feasible, and may hold other values
+        BucketSizeChoice::Optimal if spec.counterfeits.is_some() => return Ok(None),
+        BucketSizeChoice::Optimal => BucketSizeChoice::Multi,
+        other => other.clone(),
+    };
+    let values = counts.iter().filter(|count| **count > 0).count();
+    let is_listed = matches!(sizes, BucketSizeChoice::Listed(_));
+    if !is_listed && sizes::work(values, spec.min_size.unwrap_or(1), spec.max_size) > MAX_TRIAL_STEPS {
+        return Ok(None);
+    }
+    let spec = BucketizeSpec { sizes, ..spec.clone() };
+    Ok(Some(SizePlanner { spec: &spec, counts: &counts, control }.plan(shares)?.faults))
+}
+
 /// Planner of the buckets for the frequencies of values.
 pub(super) struct SizePlanner<'a> {
     pub(super) spec: &'a BucketizeSpec,

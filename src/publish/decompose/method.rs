@@ -340,6 +340,6 @@ pub(super) fn too_few(spec: &DecomposeSpec, attr: Attr, l: u64) -> Fault {
     Fault::new(
         pointer_of(spec, attr),
         Kind::NoNoise,
-        format!("no bucket can list {l} values, not even one of all rows"),
+        format!("no bucket can list {l} values, not even one of all rows that it may hold"),
     )
 }

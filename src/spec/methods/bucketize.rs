@@ -16,7 +16,7 @@ use crate::spec::grammar::reader::FaultList;
 use crate::spec::grammar::thresholds::MAX_TABLE_ROWS;
 
 /// The largest bucket size of a search.
-const MAX_BUCKET_SIZE: u64 = 10_000;
+pub(in crate::spec) const MAX_BUCKET_SIZE: u64 = 10_000;
 
 /// The most sizes that a document lists.
 const MAX_LISTED_SIZES: usize = 100;
@@ -25,7 +25,7 @@ const MAX_LISTED_SIZES: usize = 100;
 const MAX_COUNTERFEITS: u64 = 100;
 
 /// The largest size of a search that states none.
-const DEFAULT_MAX_SIZE: u64 = 50;
+pub(in crate::spec) const DEFAULT_MAX_SIZE: u64 = 50;
 
 const SIZES: &str = "\"one\", \"two\", \"multi\", \"optimal\", or an array such as [{\"size\": 6, \"buckets\": 6}]";
 

@@ -46,20 +46,10 @@ pub(super) fn of_infeasible(fault: &Fault, document: &Value) -> Vec<Candidate> {
     place.zip(largest).and_then(|(place, largest)| place.with_number(largest)).into_iter().collect()
 }
 
-/// Smaller l of an attribute with few values.
-pub(super) fn of_too_few_values(fault: &Fault, document: &Value) -> Vec<Candidate> {
-    let Some(GuaranteePlace::Number { pointer, number }) = GuaranteePlace::find(&fault.pointer, document) else {
-        return Vec::new();
-    };
-    let halves = std::iter::successors(Some(number / 2), |l| Some(l / 2));
-    let fewer = number.checked_sub(1).into_iter().chain(halves.take_while(|l| *l > 1)).filter(|l| *l > 1);
-    fewer.map(|l| Candidate::replace(format!("ask for l = {l}"), &pointer, l).of("l")).collect()
-}
-
 /// Where a document states the guarantee of a fault.
 enum GuaranteePlace {
     /// A number by itself, or an attribute's.
-    Number { pointer: String, number: u64 },
+    Number { pointer: String },
     /// A guarantee.
     Guarantee { pointer: String, guarantee: Map<String, Value> },
     /// A rule without a guarantee of its own.
@@ -73,13 +63,13 @@ impl GuaranteePlace {
             Some(Self::Guarantee { pointer, guarantee })
         };
         let value = document.pointer(pointer)?;
-        if let Some(number) = value.as_u64() {
-            return Some(Self::Number { pointer: pointer.to_owned(), number });
+        if value.is_u64() {
+            return Some(Self::Number { pointer: pointer.to_owned() });
         }
         if let (Some(name), Some(of_attributes)) = (value.as_str(), document.pointer("/method/l"))
-            && let Some(number) = of_attributes.get(name).and_then(Value::as_u64)
+            && of_attributes.get(name).is_some_and(Value::is_u64)
         {
-            return Some(Self::Number { pointer: child("/method/l", name), number });
+            return Some(Self::Number { pointer: child("/method/l", name) });
         }
         if pointer == "/method" || pointer.starts_with("/method/sensitive") {
             let only = |list: &Vec<Value>| list.len() == 1;

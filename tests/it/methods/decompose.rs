@@ -15,7 +15,7 @@ use crate::support::harness::{Server, kind, text};
 use crate::support::library::{Memory, Original, cells, release, table};
 
 /// The poster's table, in the order in which its first bucket is {1, 5, 7, 3}.
-pub(super) const POSTER: &str = "sex,zip,birth,occ,salary\n\
+pub(crate) const POSTER: &str = "sex,zip,birth,occ,salary\n\
     F,10078,1988/04/17,nurse,1\nF,10077,1984/03/21,nurse,4\nM,10076,1985/03/01,police,8\nF,10075,1983/02/14,cook,9\n\
     F,10085,1962/10/03,actor,2\nM,10085,1988/11/04,actor,7\nM,20086,1958/06/06,clerk,8\nF,20087,1960/07/11,clerk,2\n";
 

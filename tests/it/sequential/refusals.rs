@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::releases::{PEOPLE, TOWNS, anonymity, linkability, new, of, plain, sequential};
-use crate::support::harness::{Server, kind};
+use crate::support::harness::{Server, kind, patched};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn infeasible_specification_is_refused_with_reason() {
@@ -47,6 +47,10 @@ async fn infeasible_specification_is_refused_with_reason() {
     let fault = server.refused(&dataset, excluded.clone()).await["errors"][0].clone();
     assert_eq!((kind(&fault), &fault["pointer"]), ("exclusion-contradicted", &json!("/method/exclusions/0")));
     assert!(!fault["detail"].as_str().unwrap().contains("Alice"));
+    excluded["dataset"] = dataset.as_str().into();
+    let mended = patched(&excluded, &fault["remedies"][0]["patch"]);
+    let plan = server.post("/v1/plans", &mended).await.ok(200);
+    assert!(!plan["problems"].to_string().contains("exclusion-contradicted"), "{plan:#}");
     excluded["method"]["exclusions"] = exclusion("Nobody", "Cancer");
     let fault = server.refused(&dataset, excluded.clone()).await["errors"][0].clone();
     assert_eq!((kind(&fault), &fault["pointer"]), ("parameter-range", &json!("/method/exclusions/0/left/new.name")));

@@ -5,14 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 
 use super::specification_errors::faults;
-use crate::support::harness::{HOSPITAL, Server, kind, text, versatile};
-
-pub(super) fn patched(document: &Value, patch: &Value) -> Value {
-    let mut document = document.clone();
-    let patch: json_patch::Patch = serde_json::from_value(patch.clone()).unwrap();
-    json_patch::patch(&mut document, &patch).unwrap_or_else(|error| panic!("{error}: {patch} on {document}"));
-    document
-}
+use crate::support::harness::{HOSPITAL, Server, kind, patched, text, versatile};
 
 pub(super) fn faults_of(answer: &Value) -> Vec<Value> {
     answer["errors"].as_array().cloned().unwrap_or_default()

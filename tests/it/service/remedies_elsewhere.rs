@@ -2,8 +2,9 @@
 
 use serde_json::{Value, json};
 
-use super::remedies::{faults_of, patched};
-use crate::support::harness::{Answer, HOSPITAL, Server, hospital_method, kind, text, versatile};
+use super::remedies::faults_of;
+use crate::methods::decompose::POSTER;
+use crate::support::harness::{Answer, HOSPITAL, Server, hospital_method, kind, patched, text, versatile};
 
 /// Holds that each remedy of the faults of a kind, applied to the document, gets past the fault when it is sent again.
 async fn ends_with_each(
@@ -86,7 +87,7 @@ fn refused_jobs() -> Vec<(String, Value, &'static str, &'static str)> {
 #[tokio::test(flavor = "multi_thread")]
 async fn each_remedy_of_a_refused_job_gets_past_its_fault() {
     let server = Server::start().await;
-    for (csv, mut document, name, title) in refused_jobs() {
+    for (csv, mut document, name, title) in refused_jobs().into_iter().chain(refused_jobs_of_other_methods()) {
         let dataset = server.newcomers(&csv).await;
         let problem = server.refused(&dataset, document.clone()).await;
         document["dataset"] = dataset.into();
@@ -94,6 +95,81 @@ async fn each_remedy_of_a_refused_job_gets_past_its_fault() {
         let titles = ends_with_each(&document, &problem, name, again).await;
         assert!(titles.iter().any(|offered| offered.starts_with(title)), "{name}: {titles:?}");
     }
+    server.stop().await;
+}
+
+/// The same of buckets, decompositions and several sensitive attributes.
+fn refused_jobs_of_other_methods() -> Vec<(String, Value, &'static str, &'static str)> {
+    // four values, fifteen rows each
+    let even: String = (0..60).map(|i| format!("{},d{}\n", i % 7, i % 4)).collect();
+    let even = format!("age,disease\n{even}");
+    let bucketize = |members: Value| {
+        let mut method = json!({"type": "bucketize", "sensitive": "disease", "quasi_identifiers": ["age"]});
+        method.as_object_mut().unwrap().extend(members.as_object().unwrap().clone());
+        json!({"unlisted": "drop", "method": method})
+    };
+    let share = json!({"explicit": {}, "otherwise": "0.3"});
+    // one region has two values of b, and a determines the region
+    let strata: String = (0..144)
+        .map(|i| (i, i % 2, i / 2))
+        .map(|(i, r, j)| format!("{},r{r},a{},b{}\n", i % 7, r * 3 + j % 3, j / 3 % if r == 0 { 2 } else { 6 }))
+        .collect();
+    let lists = json!({"unlisted": "drop", "method": {"type": "decompose", "quasi_identifiers": ["age", "region"],
+        "sensitive": ["a", "b"], "primary": "a", "l": {"a": 2, "b": 3}, "breaches": "report"}});
+    let published = json!({"sex": {"publish": true}, "zip": {"publish": true}, "birth": {"publish": true}});
+    let poster = json!({"unlisted": "drop", "attributes": published,
+        "method": {"type": "decompose", "sensitive": ["occ", "salary"]}});
+    let tied = "1,x,p\n2,x,p\n3,y,q\n4,y,q\n5,z,r\n6,z,r\n";
+    let several = json!({"unlisted": "drop", "attributes": {"a": {"publish": true, "identifier": false}},
+        "method": {"type": "versatile", "algorithm": "multi_sa", "rules": ["a -> b", "a -> c"],
+            "default_guarantee": {"type": "l_diversity", "l": 2}}});
+    let tree = json!({"Any": {"Some": ["d0", "d1"], "Other": ["d2", "d9"]}});
+    let mut along = json!({"unlisted": "drop", "method": versatile(&["age -> disease"])});
+    along["attributes"] = json!({"disease": {"taxonomy": tree}});
+    vec![
+        (
+            even.clone(),
+            bucketize(json!({"thresholds": {"explicit": {"d1": "0.3"}}})),
+            "threshold-missing",
+            "allow every other value 0.3",
+        ),
+        (
+            even.clone(),
+            bucketize(json!({"thresholds": share, "max_size": 3})),
+            "infeasible-sizes",
+            "search sizes up to 6",
+        ),
+        (
+            even.clone(),
+            bucketize(json!({"thresholds": share, "sizes": [{"size": 4, "buckets": 14}]})),
+            "infeasible-sizes",
+            "search for several sizes",
+        ),
+        (
+            even.clone(),
+            bucketize(json!({"thresholds": {"uniform": {"l": 2}}, "counterfeits": {"per_bucket": 4}})),
+            "domain-too-small",
+            "ask for 2 counterfeits",
+        ),
+        (even, along, "taxonomy-value-missing", "leave the taxonomy out"),
+        (format!("age,region,a,b\n{strata}"), lists, "no-noise", "ask for l = 2"),
+        (POSTER.to_owned(), poster, "can-be-concluded", "suppress the rows that lead to other values"),
+        (format!("a,b,c\n{tied}"), several, "multi-sa-empty", "use uad"),
+    ]
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn thresholds_of_no_value_are_mended_in_a_plan() {
+    let server = Server::start().await;
+    let rows: String = (0..60).map(|i| format!("{},{}\n", i % 7, ["flu", "HIV", "gout"][i % 3])).collect();
+    let dataset = server.dataset(format!("age,disease\n{rows}")).await;
+    let thresholds = json!({"explicit": {"hiv": "0.4"}, "otherwise": "0.5"});
+    let document = json!({"dataset": dataset, "unlisted": "drop", "method": {"type": "bucketize",
+        "sensitive": "disease", "quasi_identifiers": ["age"], "thresholds": thresholds}});
+    let again = async |patched: &Value| planned(&server, patched).await;
+    let answered = again(&document).await;
+    let titles = ends_with_each(&document, &answered, "threshold-unused", again).await;
+    assert_eq!(titles, ["name the values that occur", "leave these values out"], "{answered:#}");
     server.stop().await;
 }
 

@@ -101,6 +101,14 @@ impl Answer {
     }
 }
 
+/// A document with the patch of a remedy.
+pub(crate) fn patched(document: &Value, patch: &Value) -> Value {
+    let mut document = document.clone();
+    let patch: json_patch::Patch = serde_json::from_value(patch.clone()).unwrap();
+    json_patch::patch(&mut document, &patch).unwrap_or_else(|error| panic!("{error}: {patch} on {document}"));
+    document
+}
+
 /// What every problem must be, wherever it stands: as an answer, in a job, on standard error.
 #[track_caller]
 pub(crate) fn assert_problem(document: &Value) {

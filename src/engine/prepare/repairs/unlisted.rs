@@ -22,7 +22,8 @@ impl RepairTrials<'_> {
             ],
             Kind::RuleIneligible => vec![number(&members, "largest_l").and_then(|l| self.lower_l(l * rows, pointer))],
             Kind::CanBeConcluded => vec![self.suppressed_chain()],
-            Kind::MultiSaEmpty => vec![self.separate_algorithm()],
+            Kind::MultiSaEmpty => vec![self.other_algorithm(Algorithm::Uad)],
+            Kind::NoNoise => self.shorter_lists(pointer),
             Kind::UnknownDependency => vec![self.without_entry(pointer, "assume_unknown", |specification, at| {
                 specification.knowledge.assumed_unknown.remove(at);
             })],
@@ -114,13 +115,41 @@ impl RepairTrials<'_> {
         Some(self.changed("suppress_chain", true.into(), patch, specification))
     }
 
-    /// An algorithm that makes several tables.
-    fn separate_algorithm(&self) -> Option<Repair> {
+    /// Shorter lists of the values of a bucket.
+    fn shorter_lists(&self, pointer: &str) -> Vec<Option<Repair>> {
+        let rules = self.specification.method.rules().iter();
+        let asked = rules.filter(|rule| rule.pointer == pointer).find_map(|rule| match rule.guarantee {
+            Guarantee::LDiversity { l } => Some(l / self.specification.unit.rows()),
+            _ => None,
+        });
+        let asked = asked.unwrap_or(0);
+        let fewer = [asked.saturating_sub(1), asked / 2].into_iter().filter(|l| (2..asked).contains(l));
+        let mut fewer: Vec<u64> = fewer.collect();
+        fewer.dedup();
+        fewer.into_iter().map(|l| self.lists_of(l, pointer)).collect()
+    }
+
+    /// Lists of `l` values of a sensitive attribute of a decomposition.
+    fn lists_of(&self, l: u64, pointer: &str) -> Option<Repair> {
+        let mut specification = self.specification.clone();
+        let MethodSpec::Decompose(spec) = &mut specification.method else { return None };
+        let rule = spec.rules.iter_mut().find(|rule| rule.pointer == pointer)?;
+        rule.guarantee = Guarantee::LDiversity { l: l * self.specification.unit.rows() };
+        let names = self.names(rule.protects.attributes());
+        let name = names.first()?;
+        let patch = json!({ "method": { "l": { *name: l } } });
+        Some(self.changed("lower_l", l.into(), patch, specification))
+    }
+
+    /// Another algorithm, which makes other tables.
+    pub(super) fn other_algorithm(&self, algorithm: Algorithm) -> Option<Repair> {
         let mut specification = self.specification.clone();
         let MethodSpec::Versatile(spec) = &mut specification.method else { return None };
-        spec.algorithm = Algorithm::Uad;
-        let patch = json!({ "method": { "algorithm": Algorithm::Uad.as_str() } });
-        Some(self.changed("algorithm", Algorithm::Uad.as_str().into(), patch, specification))
+        if std::mem::replace(&mut spec.algorithm, algorithm) == algorithm {
+            return None;
+        }
+        let patch = json!({ "method": { "algorithm": algorithm.as_str() } });
+        Some(self.changed("algorithm", algorithm.as_str().into(), patch, specification))
     }
 
     /// The method without an entry of a list, at `pointer`.
