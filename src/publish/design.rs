@@ -186,6 +186,9 @@ impl Design {
                     EnforcedBy::Guardian { table: TableName::at(*table), known: *known }
                 }
                 (RuleStatus::Unreachable, _) => EnforcedBy::Unreachable,
+                // Only proposed tables are judged without a rejection. Tables of UAD and GD keep every rule as they are chosen.
+                // What joins correlated attributes connects nothing that a common attribute did not connect, and rejects a
+                // rule that knows one of them. Beside links, `stratify` rejects what nothing holds.
                 (RuleStatus::Violated(_), _) => unreachable!("a design that violates a rule is not executed"),
             },
         }

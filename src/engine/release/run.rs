@@ -3,7 +3,6 @@ use super::internal_report;
 use super::write::{PartStore, PartWriter};
 use crate::control::{Control, Phase};
 use crate::engine::error::EngineError;
-use crate::engine::plan::proposal;
 use crate::engine::practitioner::PublishedAttributes;
 use crate::engine::prepare::annotations::annotate;
 use crate::engine::prepare::cross_dependencies::{EarlierColumns, ExtendedTable};
@@ -97,10 +96,6 @@ fn plan_release(order: &ReleaseInput<'_>, control: &Control) -> Result<PlannedRe
     drop(extended);
     if prepared.design.decision == Decision::Undecided {
         return Err(EngineError::bug("no tables were chosen though the rows are known"));
-    }
-    let violations = proposal::violations(&prepared.design, &prepared.dependencies.names(specification));
-    if !violations.is_empty() {
-        return Err(PlanRefusal(violations).into());
     }
     if specification.unproven.is_none() {
         prepared.compose().map_err(|violations| EngineError::Refused(composition_problem(&violations)))?;

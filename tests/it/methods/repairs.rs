@@ -151,3 +151,43 @@ fn refusal_of_a_known_copy_has_repairs_that_hold() {
         }
     }
 }
+
+/// Guarantees that say nothing of combinations, and a pair that determines what they protect.
+#[test]
+fn guarantees_of_no_combination_are_kept_or_repaired() {
+    let mut random = Random(3);
+    let row = |_| {
+        let [b, c] = [random.below(6), random.below(6)];
+        format!("{},b{b},c{c},s{}\n", random.below(5), (b * 7 + c * 5) % 9)
+    };
+    let rows: String = (0..400).map(row).collect();
+    let original = Original::new(table(("a,b,c,s\n".to_owned() + &rows).as_bytes()));
+    let mut outcomes = [0, 0];
+    for guarantee in [
+        json!({"type": "distinct_l_diversity", "l": 3}),
+        json!({"type": "entropy_l_diversity", "l": 2}),
+        json!({"type": "recursive_l_diversity", "c": "3", "l": 2}),
+        json!({"type": "t_closeness", "t": "0.4"}),
+    ] {
+        for algorithm in ["uad", "gd", "auto", "single_attribute"] {
+            let document = json!({"unlisted": "drop", "method": {"type": "versatile", "algorithm": algorithm,
+                "rules": ["a -> s", "a, b -> c"], "default_guarantee": guarantee,
+                "functional_dependencies": [{"determinant": ["b", "c"], "dependent": ["s"]}]}});
+            let Err(faults) = library::publish(&original, &document) else {
+                outcomes[0] += 1;
+                continue;
+            };
+            outcomes[1] += 1;
+            for fault in faults {
+                assert_eq!(fault.kind, Kind::RuleImpossible, "{document}: {fault:#?}");
+                let repairs = fault.members["repairs"].as_array().unwrap();
+                assert!(!repairs.is_empty(), "{document}: {fault:#?}");
+                for repair in repairs {
+                    publish_repaired(&original, &document, repair)
+                        .unwrap_or_else(|faults| panic!("{repair}: {faults:#?}"));
+                }
+            }
+        }
+    }
+    assert!(outcomes[0] > 4 && outcomes[1] > 2, "{outcomes:?}");
+}
