@@ -13,7 +13,7 @@ use super::progress::ProgressBarGuard;
 use super::standard_output::ended;
 use super::table_file::{TableFile, TableOptions, is_standard_input};
 use super::words::quoted;
-use super::{input, interrupt};
+use super::{input, interrupt, standard_output};
 use crate::config::LogFormat;
 use crate::control::Control;
 use crate::engine;
@@ -31,7 +31,7 @@ pub struct InitArguments {
     table: PathBuf,
     #[command(flatten)]
     options: TableOptions,
-    /// The file of the specification; by default next to the table, with the ending `.spec.json`
+    /// The file of the specification, or `-` for standard output; by default next to the table, with the ending `.spec.json`
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
     /// Takes the suggested answer of each question instead of asking
@@ -115,8 +115,14 @@ pub(super) fn run(arguments: &InitArguments) -> Result<CommandOutcome, CommandOu
         ask(&suggestion.questions, &mut roles, &mut stdin.lock(), &mut stdout.lock()).map_err(io)?;
         suggestion = suggest(&read, &unit, &roles, &control)?;
     }
+    if is_standard_input(&output) {
+        ended(describe(&suggestion, &mut std::io::stderr()))?;
+        return standard_output::print(&format!("{:#}\n", suggestion.specification));
+    }
     write(&output, &suggestion.specification, arguments.force)?;
-    ended(describe(&suggestion, arguments, &output))?;
+    let mut stdout = std::io::stdout().lock();
+    ended(describe(&suggestion, &mut stdout))?;
+    ended(describe_next(&suggestion, arguments, &output, &mut stdout))?;
     Ok(CommandOutcome::Done)
 }
 
@@ -186,29 +192,38 @@ fn write(path: &Path, specification: &Value, force: bool) -> Result<(), CommandO
     })
 }
 
-/// Prints the place of each column with its reason, the questions that are open, and how to go on.
-fn describe(suggestion: &Suggestion, arguments: &InitArguments, output: &Path) -> std::io::Result<()> {
-    let mut stdout = std::io::stdout().lock();
+/// Writes the place of each column with its reason, and the questions that are open.
+fn describe(suggestion: &Suggestion, writer: &mut dyn Write) -> std::io::Result<()> {
     let width = suggestion.columns.iter().map(|column| column.name.chars().count()).max().unwrap_or(0).min(32);
     for column in &suggestion.columns {
-        writeln!(stdout, "{:width$}  {:16}  {}", column.name, column.role.as_str(), column.reason)?;
+        writeln!(writer, "{:width$}  {:16}  {}", column.name, column.role.as_str(), column.reason)?;
     }
     if !suggestion.questions.is_empty() {
-        writeln!(stdout, "\nquestions, with the answer that is assumed (--role COLUMN=ROLE gives another):")?;
+        writeln!(writer, "\nquestions, with the answer that is assumed (--role COLUMN=ROLE gives another):")?;
         for ColumnQuestion { column, question, assumed, .. } in &suggestion.questions {
-            writeln!(stdout, "  {column}: {question} ({})", assumed.as_str())?;
+            writeln!(writer, "  {column}: {question} ({})", assumed.as_str())?;
         }
     }
+    Ok(())
+}
+
+/// Writes how to go on.
+fn describe_next(
+    suggestion: &Suggestion,
+    arguments: &InitArguments,
+    output: &Path,
+    writer: &mut dyn Write,
+) -> std::io::Result<()> {
     let (table, specification) = (quoted(&arguments.table), quoted(output));
-    write!(stdout, "\nwritten to {}; to publish:\n", output.display())?;
-    write!(stdout, "  guardian publish {table} {specification} --out release{}", arguments.options.in_words())?;
+    write!(writer, "\nwritten to {}; to publish:\n", output.display())?;
+    write!(writer, "  guardian publish {table} {specification} --out release{}", arguments.options.in_words())?;
     if let (Some(subject), true) = (&arguments.subject, arguments.unit() != Unit::Row) {
-        write!(stdout, " --subject {}{}", quoted(Path::new(subject)), arguments.keep.in_words())?;
+        write!(writer, " --subject {}{}", quoted(Path::new(subject)), arguments.keep.in_words())?;
     } else if let Some(subject) = &suggestion.subject {
         let column = quoted(Path::new(&subject.column));
-        write!(stdout, " --subject {column} --max-rows-per-subject {}", subject.max_rows)?;
+        write!(writer, " --subject {column} --max-rows-per-subject {}", subject.max_rows)?;
     }
-    writeln!(stdout)
+    writeln!(writer)
 }
 
 #[cfg(test)]

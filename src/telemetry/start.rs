@@ -37,7 +37,9 @@ pub fn start_with_traces(format: LogFormat, collector: Option<&str>) -> Result<T
 
 fn start_all(format: LogFormat, provider: Option<&SdkTracerProvider>, level: &str) {
     let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(level));
-    let log = tracing_subscriber::fmt::layer().with_writer(std::io::stderr);
+    // a file or a collector wants the text alone
+    let is_coloured = anstream::AutoStream::choice(&std::io::stderr()) != anstream::ColorChoice::Never;
+    let log = tracing_subscriber::fmt::layer().with_writer(std::io::stderr).with_ansi(is_coloured);
     let log = match format {
         LogFormat::Text => log.boxed(),
         LogFormat::Json => log.json().boxed(),

@@ -15,6 +15,7 @@ use tempfile::TempDir;
 
 use crate::service::input_formats::{arrow_of, batch, parquet_of};
 use crate::service::uploads::{gzip, zstd};
+use crate::support::folder::stderr;
 use crate::support::harness::{HOSPITAL, guardian, hospital_method, run};
 
 /// The rows of `batch` as CSV with a text for missing values and another delimiter.
@@ -139,6 +140,9 @@ fn tables_come_from_standard_input() {
     assert_eq!(code(&output), 1, "{}", String::from_utf8_lossy(&output.stderr));
     assert_eq!(code(&folder.piped(&["init", "-", "--yes"], HOSPITAL.as_bytes())), 2, "no name for the file");
     done(&folder.piped(&["init", "-", "--yes", "--output", "first.json"], HOSPITAL.as_bytes()));
+    let shown = folder.piped(&["init", "-", "--yes", "--output", "-"], HOSPITAL.as_bytes());
+    let written: Value = serde_json::from_slice(&shown.stdout).unwrap();
+    assert!(written["method"].is_object() && stderr(&shown).contains("quasi_identifier"), "{written:#}");
     done(&folder.piped(&["publish", "-", "first.json", "--out", "first"], HOSPITAL.as_bytes()));
     assert_eq!(code(&folder.piped(&["publish", "-", "S.json", "--out", "none"], b"")), 3);
     assert!(!folder.path("none").exists());
