@@ -12,6 +12,7 @@ use super::ratio::ManifestRatio;
 use super::republish::RepublishForm;
 use super::results::ColumnFigures;
 use super::rule_figures::RuleFigures;
+use super::sequence::SequentialForm;
 use crate::publication::{
     CompositionMode, ContributionChoice, Divergence, Guarantee, NoticeKind, Reference, RowKind, SearchedDependencies,
     TableKind, Unit, ValueDistance,
@@ -75,16 +76,10 @@ const MAX_CERTAINTY_LINES: u64 = 100;
 /// Puts a manifest into words.
 #[must_use]
 pub fn public_report(manifest: &Manifest) -> PublicReport {
-    let rows = manifest.tables.iter().flat_map(|table| &table.parts).map(|part| part.rows).max().unwrap_or(0);
     let passed = manifest.verification.checks.iter().filter(|check| check.passed).map(|check| check.check.as_str());
     PublicReport {
-        summary: format!(
-            "{rows} rows in {} tables under {} rules; the unit of protection is a {}",
-            manifest.tables.len(),
-            manifest.rules.len(),
-            manifest.unit
-        ),
-        rules: manifest.rules.iter().map(sentence).collect(),
+        summary: summary(manifest),
+        rules: manifest.rules.iter().map(sentence).chain(requirements(manifest)).collect(),
         figures: manifest.rules.iter().map(RuleFigures::new).collect(),
         composition: composition(manifest.composition).to_owned(),
         premises: manifest
@@ -115,10 +110,49 @@ pub fn public_report(manifest: &Manifest) -> PublicReport {
             passed.collect::<Vec<_>>().join(", "),
             manifest.verification.linkage.in_words()
         ),
-        reading: "within a bucket, any row of one part may belong to any row of the other; never match rows of \
-                  different tables by position or by bucket label"
-            .to_owned(),
+        reading: reading(manifest).to_owned(),
         certainty: certainties(manifest),
+    }
+}
+
+/// The release, in one sentence.
+fn summary(manifest: &Manifest) -> String {
+    let number_of = |number: usize, thing: &str| format!("{number} {thing}{}", if number == 1 { "" } else { "s" });
+    // later parts may list values without rows
+    let rows = manifest.tables.iter().filter_map(|table| table.parts.first()).map(|part| part.rows).max().unwrap_or(0);
+    let promises = match (manifest.rules.len(), requirements(manifest).len()) {
+        (rules, 0) => number_of(rules, "rule"),
+        (_, requirements) => number_of(requirements, "requirement"),
+    };
+    format!(
+        "{} in {} under {promises}; the unit of protection is a {}",
+        number_of(rows as usize, "row"),
+        number_of(manifest.tables.len(), "table"),
+        manifest.unit
+    )
+}
+
+/// What the requirements promise, where the release is checked on its join with others.
+fn requirements(manifest: &Manifest) -> Vec<String> {
+    sequence(manifest).map(SequentialForm::in_words).unwrap_or_default()
+}
+
+/// How rows of parts and tables go together.
+fn reading(manifest: &Manifest) -> &'static str {
+    let has_buckets = manifest.tables.iter().flat_map(|table| &table.parts).any(|part| part.bucketed);
+    if has_buckets {
+        "within a bucket, any row of one part may belong to any row of the other; never match rows of different tables by \
+         position or by bucket label"
+    } else {
+        "a cell may stand for several values; never match rows of different tables by position"
+    }
+}
+
+/// The details of a release that is checked on its join with others.
+pub(super) const fn sequence(manifest: &Manifest) -> Option<&SequentialForm> {
+    match &manifest.method_details {
+        Some(MethodDetailsForm::Sequential(form)) => Some(form),
+        _ => None,
     }
 }
 
@@ -209,7 +243,7 @@ fn premise(known: &ManifestDependencies, rule: &ManifestRule) -> Option<String> 
             let strata = rule.strata.join(", ");
             format!("{}, unless the rows with the same {strata} alone reveal more", promised(rule, &sensitive))
         }
-        (Some(false), None) => format!("no bound on the probability of a value of {sensitive}"),
+        (Some(false), None) => format!("several possible values of {sensitive}, of which one may be nearly certain"),
         (Some(true) | None, None) => promised(rule, &sensitive),
     };
     let strata = if rule.strata.is_empty() {
@@ -267,7 +301,14 @@ fn description(manifest: &Manifest, table: &ManifestTable) -> String {
         (TableKind::Generalized, _) => {
             let shared: Vec<&str> = table.parts.iter().flat_map(|part| part.cells.keys()).map(String::as_str).collect();
             let shared = shared.join(", ");
-            format!("{name} holds {attributes} in {classes} classes; the rows of a class share the cells of {shared}")
+            match classes {
+                0 => format!("{name} holds {attributes}; cells of {shared} may stand for several values"),
+                _ => {
+                    format!(
+                        "{name} holds {attributes} in {classes} classes; the rows of a class share the cells of {shared}"
+                    )
+                }
+            }
         }
         (TableKind::Decomposed, _) => {
             let of_values = table.parts.iter().filter(|part| part.row_meaning == RowKind::Values);

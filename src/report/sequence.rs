@@ -43,6 +43,68 @@ const fn always() -> bool {
     true
 }
 
+impl SequentialForm {
+    /// What each requirement promises, and what it comes to.
+    #[must_use]
+    pub fn in_words(&self) -> Vec<String> {
+        self.requirements.iter().map(|requirement| requirement.in_words(&self.against)).collect()
+    }
+
+    /// The attributes of the new release of which a requirement bounds the share of a value.
+    #[must_use]
+    pub fn bounded(&self) -> Vec<&str> {
+        let bounds = |of: &&RequirementForm| matches!(of.measure, XyMeasure::Linkability { .. });
+        let bounded = self.requirements.iter().filter(bounds).flat_map(|requirement| &requirement.y);
+        bounded.filter_map(|y| y.strip_prefix(NEW_PREFIX)).collect()
+    }
+}
+
+impl RequirementForm {
+    fn in_words(&self, against: &[String]) -> String {
+        let named = |references: &[String], rows: &str| {
+            let named = references.iter().map(|of| match (of.strip_prefix(NEW_PREFIX), reference_parts(against, of)) {
+                (Some(ROW_KEY), _) => rows.to_owned(),
+                (Some(name), _) => name.to_owned(),
+                (None, Some((release, ROW_KEY))) => format!("{rows} of {}", against[release.saturating_sub(1)]),
+                (None, Some((release, name))) => format!("{name} of {}", against[release.saturating_sub(1)]),
+                (None, None) => of.clone(),
+            });
+            named.collect::<Vec<_>>().join(", ")
+        };
+        let (known, counted) = (named(&self.x, "rows"), named(&self.y, "rows"));
+        let joins = self.subsets.iter().map(|of| of.achieved);
+        let by_share = |a: &ManifestRatio, b: &ManifestRatio| a.as_share().total_cmp(&b.as_share());
+        let promise = match &self.measure {
+            XyMeasure::Anonymity { k } => {
+                let least = joins.filter_map(|of| match of {
+                    AchievedForm::K(least) => Some(least),
+                    AchievedForm::H(_) => None,
+                });
+                let least = least.min().map_or_else(String::new, |least| format!(": the smallest has {least}"));
+                format!("each group of equal {known} has at least {k} different {counted}{least}")
+            }
+            XyMeasure::Linkability { h, sensitive } => {
+                let worst = joins.filter_map(|of| match of {
+                    AchievedForm::H(share) => Some(share),
+                    AchievedForm::K(_) => None,
+                });
+                let worst = worst.max_by(by_share);
+                let worst = worst.map_or_else(String::new, |worst| {
+                    format!(": the worst group gives {} of {}", worst.count, worst.of)
+                });
+                let values = if sensitive.is_some() { "each listed value" } else { "each value" };
+                format!(
+                    "an adversary who knows {known} of a person learns {values} of {counted} with probability at most {h}{worst}"
+                )
+            }
+        };
+        match &self.promised_by {
+            Some(release) => format!("{promise}; release {release} promised it"),
+            None => promise,
+        }
+    }
+}
+
 /// A requirement on joins, with its results.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
@@ -109,6 +171,9 @@ struct ExclusionForm {
 
 /// The name of the new release among the releases of a join.
 const NEW_RELEASE: &str = "new";
+
+/// How references to its attributes begin.
+const NEW_PREFIX: &str = "new.";
 
 /// Writes numbers of releases as the texts of a form: 0 is the new release, `i` is the earlier release `against[i - 1]`.
 struct FormWriter<'a> {

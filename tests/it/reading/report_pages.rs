@@ -198,6 +198,48 @@ fn figures_of_columns_follow_from_the_parts() {
     assert!(shown >= 10 && several >= 1, "{shown} {several}");
 }
 
+/// Of a release without rules, the requirements are what is promised.
+#[test]
+fn requirements_are_promises_of_a_report() {
+    let requirement = |y: &str, measure: Value| json!({"x": ["new.age", "new.sex"], "y": [y], "measure": measure});
+    let share = requirement("new.education", json!({"type": "xy_linkability", "h": "0.9"}));
+    let group = requirement("new.#key", json!({"type": "xy_anonymity", "k": 3}));
+    let (manifest, report, files) = released(&json!({"type": "sequential", "publish": ["age", "sex", "education"],
+        "requirements": [share, group]}));
+    assert_eq!(report.summary, "1500 rows in 1 table under 2 requirements; the unit of protection is a row");
+    // the groups of equal cells are counted anew
+    let (_, rows) = cells(&files.0["t1.rows.csv"]);
+    let mut groups: HashMap<(&str, &str), HashMap<&str, u64>> = HashMap::new();
+    for row in &rows {
+        let at =
+            |name: &str| row[manifest.tables[0].parts[0].attributes.iter().position(|of| of == name).unwrap()].as_str();
+        *groups.entry((at("age"), at("sex"))).or_default().entry(at("education")).or_default() += 1;
+    }
+    let share = |of: &HashMap<&str, u64>| *of.values().max().unwrap() as f64 / of.values().sum::<u64>() as f64;
+    let worst = groups.values().map(share).fold(0.0, f64::max);
+    let least = groups.values().map(|of| of.values().sum::<u64>()).min().unwrap();
+    let promised = "an adversary who knows age, sex of a person learns each value of education with probability at most 0.9: the \
+                    worst group gives ";
+    let said = report.rules[0].strip_prefix(promised).unwrap_or_else(|| panic!("{:#?}", report.rules));
+    let (count, of) = said.split_once(" of ").unwrap();
+    assert!((count.parse::<f64>().unwrap() / of.parse::<f64>().unwrap() - worst).abs() < 1e-9, "{said} {worst}");
+    let grouped = format!("each group of equal age, sex has at least 3 different rows: the smallest has {least}");
+    assert_eq!(report.rules[1], grouped);
+    let page = report_page(&report, &manifest).unwrap();
+    assert!(page.contains(&grouped) && !page.contains("no privacy rule") && !page.contains("0 classes"));
+    let open = page.split_once("No rule protects").unwrap().1.split_once("</strong>").unwrap().0;
+    assert!(open.contains("age") && !open.contains("education"), "{open}");
+    assert!(!report.reading.contains("bucket"), "{}", report.reading);
+}
+
+#[test]
+fn lists_of_values_are_no_rows_of_a_report() {
+    let (_, decomposed) = methods().swap_remove(4);
+    let (_, report, _) = released(&decomposed);
+    assert!(report.summary.starts_with("1500 rows in 2 tables under 2 rules"), "{}", report.summary);
+    assert!(report.premises.iter().all(|premise| !premise.contains("learns no bound")), "{:#?}", report.premises);
+}
+
 #[test]
 fn report_names_the_distance_of_a_guarantee() {
     let delta = |distance: &str| json!({"type": "delta", "distance": distance, "b": "0.9"});
