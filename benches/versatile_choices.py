@@ -1,18 +1,13 @@
 #!/usr/bin/env python3
-"""What choices of `versatile` cost on Adult: versatile_choices.py GUARDIAN ADULT.csv.gz [colors|goals]
+"""What the coloring of `uad` costs on Adult: versatile_choices.py GUARDIAN ADULT.csv.gz
 
-ADULT has the nine categorical columns. `colors`: one to nine rules with `uad`, in either coloring. `goals`: what `auto` chooses by
-each goal, and how often a decision tree that is learned from the release errs on rows that it was not learned from. One key, so that
-all figures come again.
+ADULT has the nine categorical columns; one to nine rules, in either coloring. One key, so that all figures come again.
 """
 
-import collections
 import csv
 import gzip
 import json
-import math
 import pathlib
-import random
 import subprocess
 import sys
 import tempfile
@@ -71,67 +66,10 @@ def colors(bench):
         print(f"{number} | {nats[0]:.3f} | {nats[1]:.3f} | {errors[0]:.3f} | {errors[1]:.3f}", flush=True)
 
 
-def goals(bench):
-    print("rules | goal | chosen | error of a tree")
-    for number in [1, 2, 4]:
-        for goal in ["entropy", "count", "classification"]:
-            method = {"algorithm": "auto", "rules": RULES[:number], "goal": goal}
-            if goal == "classification":
-                method["class"] = "income"
-            _, manifest, folder = bench.publish(method, ())
-            chosen = [of["detail"].split(", ", 1)[1].split(" preserved")[0] for of in manifest["warnings"] if "chosen" in of["type"]]
-            print(f"{number} | {goal} | {chosen[0]} | {least_error(manifest, folder, 'income'):.4f}", flush=True)
-
-
-def least_error(manifest, folder, of):
-    """The least error of trees on the tables in which the class stands with others."""
-    errors = []
-    for part in (part for table in manifest["tables"] for part in table["parts"]):
-        with open(folder / part["file"], newline="") as lines:
-            rows = list(csv.DictReader(lines))
-        if not rows or of not in rows[0]:
-            continue
-        random.Random(3).shuffle(rows)
-        features = [name for name in rows[0] if name not in ("bucket", of)]
-        trained, tested = rows[len(rows) // 3 :], rows[: len(rows) // 3]
-        tree = learned(trained, features, of)
-        errors.append(sum(predicted(tree, row) != row[of] for row in tested) / len(tested))
-    return min(errors)
-
-
-def entropy(counts):
-    total = sum(counts.values())
-    return -sum(count / total * math.log(count / total) for count in counts.values())
-
-
-def learned(rows, features, of):
-    """A decision tree: each node splits by the feature that gains most, as long as chance alone would gain less."""
-    counts = collections.Counter(row[of] for row in rows)
-    best = (0.0, None, None)
-    for feature in features:
-        parts = collections.defaultdict(list)
-        for row in rows:
-            parts[row[feature]].append(row)
-        left = sum(len(part) * entropy(collections.Counter(row[of] for row in part)) for part in parts.values())
-        gain = len(rows) * entropy(counts) - left - (len(parts) - 1) * (len(counts) - 1)
-        if gain > best[0] + 1e-9:
-            best = (gain, feature, parts)
-    _, feature, parts = best
-    below = {value: learned(part, [name for name in features if name != feature], of) for value, part in (parts or {}).items()}
-    return counts.most_common(1)[0][0], feature, below
-
-
-def predicted(tree, row):
-    most, feature, below = tree
-    return predicted(below[row[feature]], row) if feature and row[feature] in below else most
-
-
 def main():
-    if len(sys.argv) not in (3, 4):
+    if len(sys.argv) != 3:
         raise SystemExit(__doc__)
-    bench = Bench(*sys.argv[1:3])
-    for part in sys.argv[3:] or ["colors", "goals"]:
-        {"colors": colors, "goals": goals}[part](bench)
+    colors(Bench(*sys.argv[1:]))
 
 
 if __name__ == "__main__":

@@ -54,8 +54,6 @@ pub struct CandidateScores {
     pub winner: &'static str,
     /// Number of protected attributes, where it is why forms of UAD alone were compared, for COUNT queries.
     pub only_uad_for: Option<usize>,
-    /// Whether the scores are of a class: what its predictors in the same table leave unknown of it.
-    pub of_class: bool,
     /// Names and scores of all; a lower score keeps more information. Reveals more of the data than the release does.
     pub considered: Vec<(&'static str, f64)>,
 }

@@ -13,7 +13,7 @@ mod rules;
 mod sizes;
 mod values;
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::problem::{Fault, FaultRemedy, Kind, Problem};
 use candidate::Candidate;
@@ -102,9 +102,6 @@ fn ends(fault: &Fault, before: &[Fault], after: &[Fault], candidate: &Candidate)
 
 fn candidates(fault: &Fault, document: &Value) -> Vec<Candidate> {
     let value = document.pointer(&fault.pointer);
-    if fault.pointer == "/method/class" && document["method"]["goal"] == "classification" {
-        return of_class(value);
-    }
     match fault.kind {
         Kind::UnknownField => members::of_unknown_member(fault, value),
         Kind::UnknownAttribute => members::of_unknown_attribute(fault, value),
@@ -124,11 +121,4 @@ fn candidates(fault: &Fault, document: &Value) -> Vec<Candidate> {
         Kind::ThresholdUnused => values::of_unused_thresholds(fault, document),
         _ => Vec::new(),
     }
-}
-
-/// Of a class that cannot be predicted: another goal.
-fn of_class(value: Option<&Value>) -> Vec<Candidate> {
-    let mut operations = vec![json!({"op": "replace", "path": "/method/goal", "value": "entropy"})];
-    operations.extend(value.map(|_| json!({"op": "remove", "path": "/method/class"})));
-    vec![Candidate::new("decide by the entropy of the reader's estimate", operations)]
 }

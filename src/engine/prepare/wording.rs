@@ -212,10 +212,7 @@ pub(in crate::engine) fn describe_choice(method: &MethodSpec, decision: &Decisio
         Decision::ByData(Some(choice)) => {
             let tried: Vec<String> =
                 choice.considered.iter().map(|(name, score)| format!("{name}: {score:.4}")).collect();
-            let least = match choice.of_class {
-                true => "leaves who predicts the class the least entropy of it",
-                false => "leaves the model of readers the least entropy",
-            };
+            let least = "leaves the model of readers the least entropy";
             let detail = format!("{} {least}, in nats ({}){}", choice.winner, tried.join("; "), why_only_uad(choice));
             (NoticeKind::AlgorithmChosen, detail)
         }
@@ -249,9 +246,8 @@ pub(in crate::engine) fn choice_for_readers(decision: &Decision) -> Option<Speci
         r#type: NoticeKind::AlgorithmChosen,
         pointer: Some("/method/algorithm".to_owned()),
         detail: format!(
-            "of the algorithms that were tried, {} preserved the most information{}{}",
+            "of the algorithms that were tried, {} preserved the most information{}",
             choice.winner,
-            if choice.of_class { " on the class" } else { "" },
             why_only_uad(choice)
         ),
     })

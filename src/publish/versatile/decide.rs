@@ -3,7 +3,6 @@
 use super::addback::{AddBackLimits, SCORE_EPSILON, add_back};
 use super::correlated::CorrelatedAttributes;
 use super::ground::{DecompositionInput, TableDraft, without_redundant};
-use super::predictors::ClassJudge;
 use super::score::EntropyScorer;
 use super::{gd, uad};
 use crate::control::{Cancelled, Control};
@@ -23,20 +22,7 @@ const COUNT_UAD_ATTRIBUTES: usize = 4;
 struct ScoredDecomposition {
     name: &'static str,
     drafts: Vec<TableDraft>,
-    /// The uncertainty about the class, where it decides.
-    left: Option<f64>,
     score: f64,
-}
-
-impl ScoredDecomposition {
-    /// Whether it is better than another: by the class where that decides, and otherwise by the entropy of the estimate.
-    fn is_better_than(&self, other: &Self) -> bool {
-        let difference = self.left.unwrap_or(0.0) - other.left.unwrap_or(0.0);
-        match difference.abs() <= SCORE_EPSILON {
-            true => self.score < other.score - SCORE_EPSILON,
-            false => difference < 0.0,
-        }
-    }
 }
 
 /// Search for a decomposition of one job.
@@ -44,8 +30,6 @@ pub(super) struct DecompositionSearch<'a, 's, 'l> {
     pub(super) ground: &'a DecompositionInput<'a>,
     pub(super) scorer: &'a mut EntropyScorer<'s>,
     pub(super) links: &'a mut CorrelatedAttributes<'l>,
-    /// Judges candidates by a class, where the release is for its prediction.
-    pub(super) class: Option<ClassJudge<'s>>,
     pub(super) control: &'a Control,
 }
 
@@ -87,17 +71,6 @@ impl DecompositionSearch<'_, '_, '_> {
             let bounds = self.within(spec);
             all.push(self.tried_gd(spec.try_all, bounds)?);
         }
-        if self.class.is_some() {
-            let starts = [("uad, predictors added", false), ("uad, saturated, predictors added", true)];
-            for (name, saturate) in starts {
-                let start = from_uad(ground, UadSettings { saturate, ..spec.uad });
-                all.push(self.with_predictors(name, start)?);
-            }
-            let of_gd = all.iter().filter(|tried| tried.name == "gd").map(|tried| tried.drafts.clone());
-            for start in of_gd.collect::<Vec<_>>() {
-                all.push(self.with_predictors("gd, predictors added", start)?);
-            }
-        }
         // next to earlier tables some candidates may break rules, others may separate correlated attributes
         if all.iter().any(|tried| ground.holds(&tried.drafts)) {
             all.retain(|tried| ground.holds(&tried.drafts));
@@ -109,25 +82,10 @@ impl DecompositionSearch<'_, '_, '_> {
                 possible.push(tried);
             }
         }
-        let of_class = self.class.is_some();
-        let considered = possible.iter().map(|tried| (tried.name, tried.left.unwrap_or(tried.score))).collect();
+        let considered = possible.iter().map(|tried| (tried.name, tried.score)).collect();
         let (winner, drafts) = best(possible).map(|tried| (tried.name, tried.drafts)).unwrap_or_default();
         let only_uad_for = only_uad.then_some(protected);
-        Ok((drafts, Some(CandidateScores { winner, only_uad_for, of_class, considered })))
-    }
-
-    /// A decomposition after predictors are brought to the class.
-    fn with_predictors(
-        &mut self,
-        name: &'static str,
-        start: Vec<TableDraft>,
-    ) -> Result<ScoredDecomposition, Cancelled> {
-        let mut drafts = with_idle_released(self.ground, start);
-        if let Some(class) = self.class.as_mut().filter(|_| self.ground.holds(&drafts)) {
-            let bounds = AddBackLimits { fill: false, work: MAX_AUTO_WORK };
-            drafts = class.add_predictors(self.ground, drafts, self.scorer, bounds)?;
-        }
-        self.scored(name, drafts)
+        Ok((drafts, Some(CandidateScores { winner, only_uad_for, considered })))
     }
 
     /// The limits of one algorithm of `auto`.
@@ -171,12 +129,7 @@ impl DecompositionSearch<'_, '_, '_> {
             tried.retain(|tried| ground.holds(&tried.drafts));
         }
         // at least one start was tried
-        Ok(best(tried).unwrap_or(ScoredDecomposition {
-            name: "gd",
-            drafts: Vec::new(),
-            left: None,
-            score: f64::INFINITY,
-        }))
+        Ok(best(tried).unwrap_or(ScoredDecomposition { name: "gd", drafts: Vec::new(), score: f64::INFINITY }))
     }
 
     /// A decomposition after attributes are added back.
@@ -207,14 +160,13 @@ impl DecompositionSearch<'_, '_, '_> {
             }
         }
         let score = if tied.is_empty() { score } else { score_of(&drafts, self.scorer)? };
-        let left = self.class.as_mut().map(|class| class.left_by(&drafts)).transpose()?;
-        Ok(ScoredDecomposition { name, drafts, left, score })
+        Ok(ScoredDecomposition { name, drafts, score })
     }
 }
 
 /// The best candidate; the first of equal ones.
 fn best(tried: Vec<ScoredDecomposition>) -> Option<ScoredDecomposition> {
-    tried.into_iter().reduce(|best, next| if next.is_better_than(&best) { next } else { best })
+    tried.into_iter().reduce(|best, next| if next.score < best.score - SCORE_EPSILON { next } else { best })
 }
 
 /// Each attribute in a table of its own, bucketized once attributes are added.

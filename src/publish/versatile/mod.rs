@@ -15,7 +15,6 @@ mod ground;
 mod insiders;
 mod joint;
 mod multi;
-mod predictors;
 mod score;
 mod uad;
 
@@ -29,7 +28,6 @@ use self::active::claimable;
 use self::correlated::CorrelatedAttributes;
 use self::decide::DecompositionSearch;
 use self::joint::CombinationContraction;
-use self::predictors::ClassJudge;
 use super::design::{Decision, Design, Enforcement};
 use super::designed_rule::{DesignedRule, RuleRejection, demand};
 use super::designed_table::{Bucketized, DesignedTable, TableDesign};
@@ -182,18 +180,8 @@ fn decide_by_data(
     let ground = DecompositionInput::new(AttrSet::first(input.counts.attributes()), rules, &active, input.earlier);
     let mut scorer = EntropyScorer::draw(&ground, rows, spec.score, control)?;
     let mut links = CorrelatedAttributes::new(rows, input.known.all(), spec.correlated, control);
-    if let Some(class) = spec.class.filter(|class| ground.protected().contains(*class)) {
-        let detail = format!(
-            "a rule that follows from a dependency, or one of an earlier release, protects {}, so that readers cannot be meant to \
-             predict it: name another class, or set goal to entropy and leave class out",
-            input.names[class.index()]
-        );
-        let fault = Fault::new("/method/class", Kind::GuaranteeUnsupported, detail);
-        return Err(PlanRefusal(vec![fault]).into());
-    }
-    let class = spec.class.map(|class| ClassJudge::new(rows.table, class, &ground, control));
     let (drafts, choice) =
-        DecompositionSearch { ground: &ground, scorer: &mut scorer, links: &mut links, class, control }.decide(spec)?;
+        DecompositionSearch { ground: &ground, scorer: &mut scorer, links: &mut links, control }.decide(spec)?;
     links.mark(&mut design.rules, &drafts)?;
     design.tables = drafts.iter().map(|draft| ground.designed(draft)).collect();
     design.decision = Decision::ByData(choice);

@@ -156,7 +156,6 @@ fn spec(algorithm: Algorithm, rules: Vec<SubmittedRule>) -> VersatileSpec {
         fill: false,
         score: DecompositionScore::Entropy,
         goal: AutoGoal::Entropy,
-        class: None,
         correlated: CorrelatedPolicy::Together,
         closed: None,
         no_rules_reason: None,

@@ -1,4 +1,4 @@
-use crate::microdata::{Attr, AttrSet};
+use crate::microdata::AttrSet;
 pub use crate::publication::Algorithm;
 use crate::publication::{Ratio, SubmittedRule};
 use crate::spec::grammar::document::choice;
@@ -33,8 +33,6 @@ pub struct VersatileSpec {
     pub score: DecompositionScore,
     /// What a release of `auto` is for.
     pub goal: AutoGoal,
-    /// The attribute that readers are to predict, where `auto` decides by it.
-    pub class: Option<Attr>,
     /// Whether sensitive attributes that predict each other share their buckets.
     pub correlated: CorrelatedPolicy,
     /// Why strata that break a guarantee are published without a bound; `None`: they are refused.
@@ -94,14 +92,12 @@ choice! {
 choice! {
     /// What a release of the algorithm `auto` is for. `entropy` (when not given): the candidate that leaves readers the least
     /// uncertainty. `count`: the same among the forms of `uad` alone where four or more attributes are protected; among all
-    /// candidates where fewer are. `classification`: the candidate whose tables say most about `class`.
+    /// candidates where fewer are.
     pub enum AutoGoal as "AutoGoal" {
         /// The least entropy of the reader's estimate.
         Entropy = "entropy",
         /// Small errors of COUNT queries.
         Count = "count",
-        /// Prediction of a class from the attributes in its table.
-        Classification = "classification",
     }
 }
 

@@ -10,7 +10,7 @@ use crate::microdata::{Attr, AttrSet};
 use crate::problem::{Fault, Kind};
 use crate::publication::{Protected, SubmittedRule};
 use crate::spec::grammar::attributes::DatasetColumns;
-use crate::spec::grammar::document::{ColumnName, Document, Member, document};
+use crate::spec::grammar::document::{Document, Member, document};
 use crate::spec::grammar::guarantee::{RuleGuarantee, ThresholdsByDigest};
 use crate::spec::grammar::ineligible_strata::IneligibleStrata;
 use crate::spec::grammar::reader::FaultList;
@@ -31,8 +31,6 @@ document! {
         optional gd: GdMembers = GdMembers::absent("/method/gd"),
         optional score: DecompositionScore = DecompositionScore::Entropy,
         optional goal: AutoGoal = AutoGoal::Entropy,
-        /// With the goal `classification`: the attribute that readers are to predict. No rule protects it.
-        optional class: ColumnName => "the name of an attribute, or null",
         /// What must stay protected. Without a rule, `no_rules_reason` says why.
         optional rules: RuleList,
     }
@@ -83,13 +81,6 @@ pub(in crate::spec) fn read(
     if members.goal != AutoGoal::Entropy && members.algorithm != Algorithm::Auto {
         faults.range(members.at("goal"), "entropy, unless algorithm is auto: no other algorithm decides by a goal");
     }
-    let is_for_class = members.goal == AutoGoal::Classification;
-    if is_for_class && members.class.value.is_none() && !members.class.is_faulty {
-        faults.range(members.at("class"), "the name of the attribute that readers are to predict, or another goal");
-    }
-    if !is_for_class && members.class.value.is_some() {
-        faults.range(members.at("class"), "null, unless goal is classification: no other goal is about a class");
-    }
     let mut list = members.rules.value.take().unwrap_or_default();
     if list.documents.is_empty() && no_rules_reason.is_none() && !members.rules.is_faulty {
         let detail = "without a rule nothing is protected: state one, or why there is none in no_rules_reason";
@@ -101,23 +92,9 @@ pub(in crate::spec) fn read(
     }
     list.rules = reader.read_all::<RuleMembers>(&list.documents, &members.at("rules"));
     list.thresholds = reader.thresholds;
-    let (mut mentioned, guessed) = (reader.mentioned, reader.guessed);
-    if let Some(class) = members.class.column() {
-        mentioned.insert(class);
-        if list.rules.iter().any(|rule| rule.sensitive.contains(&class)) {
-            refuse_protected_class(columns.name(class), &members, faults);
-        }
-    }
+    let (mentioned, guessed) = (reader.mentioned, reader.guessed);
     members.rules = list.into();
     DraftVersatile { members, mentioned, guessed, no_rules_reason }
-}
-
-/// What no reader may infer is not what readers are to predict.
-fn refuse_protected_class(name: &str, members: &VersatileMembers, faults: &mut FaultList) {
-    let detail = format!(
-        "a rule protects {name}, so that readers cannot be meant to predict it: name another class, or set goal to entropy and leave class out"
-    );
-    faults.push(Fault::new(members.at("class"), Kind::GuaranteeUnsupported, detail).with("attribute", name));
 }
 
 impl DraftVersatile {
@@ -135,8 +112,6 @@ impl DraftVersatile {
         let mut written = self.members.write(columns);
         if let Some(members) = written.as_object_mut() {
             members.remove("default_guarantee");
-            // as the documents before there was a class
-            members.retain(|name, value| name != "class" || !value.is_null());
         }
         written
     }
@@ -152,7 +127,6 @@ impl DraftVersatile {
             fill: self.members.gd.fill,
             score: self.members.score,
             goal: self.members.goal,
-            class: self.members.class.column().and_then(|column| attrs.get(&column)).copied(),
             correlated: self.members.correlated,
             closed: self.members.ineligible_strata.closed,
             no_rules_reason: self.no_rules_reason,

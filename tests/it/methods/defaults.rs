@@ -198,24 +198,6 @@ async fn plans_name_the_goal_and_warn_of_losses() {
     refused["algorithm"] = "uad".into();
     plan(refused).await.fault("/method/goal", "parameter-range");
 
-    let classify = |class: Value| {
-        let mut method = auto(&["a", "b"], "classification");
-        method["class"] = class;
-        method
-    };
-    let of_class = detail(&plan(classify("c".into())).await.ok(200));
-    assert!(of_class.contains("who predicts the class") && of_class.contains("gd, predictors added:"), "{of_class}");
-    // a protected class, and none
-    for (class, kind) in [("a".into(), "guarantee-unsupported"), (Value::Null, "parameter-range")] {
-        let document =
-            json!({"attributes": {"age": {"publish": true}, "sex": {"publish": true}}, "method": classify(class)});
-        let fault = server.job(&dataset, document).await.fault("/method/class", kind);
-        assert!(fault["remedies"][0]["patch"].to_string().contains("entropy"), "{fault:#}");
-    }
-    let mut idle = auto(&["a"], "entropy");
-    idle["class"] = "c".into();
-    plan(idle).await.fault("/method/class", "parameter-range");
-
     let k = |k: u64| {
         json!({"type": "generalize", "quasi_identifiers": ["age", "sex"], "sensitive": ["a", "b", "c", "d"],
             "guarantees": [{"type": "k_anonymity", "k": k}]})

@@ -3,7 +3,6 @@
 use crate::privacy;
 use crate::privacy::links::{KnownDependencies, KnownDependency};
 use crate::publish::versatile::decide::DecompositionSearch;
-use crate::publish::versatile::predictors::ClassJudge;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -261,12 +260,10 @@ proptest! {
             ground.protected().iter().map(draw).collect()
         };
         let control = Control::default();
-        let class = AttrSet::first(attributes).minus(ground.protected()).iter().next().filter(|_| fill);
         let choose = |table: &Table| {
             let mut scorer = EntropyScorer::with(drawn(), table, spec.score, &control).unwrap();
             let mut links = CorrelatedAttributes::new(PlanRows { table, streams: &streams }, &[], CorrelatedPolicy::Separate, &control);
-            let class = class.map(|class| ClassJudge::new(table, class, &ground, &control));
-            DecompositionSearch { ground: &ground, scorer: &mut scorer, links: &mut links, class, control: &control }.decide(&spec).unwrap()
+            DecompositionSearch { ground: &ground, scorer: &mut scorer, links: &mut links, control: &control }.decide(&spec).unwrap()
         };
         // every protected column turned round inside its own buckets
         let mut permuted = rows.clone();
@@ -281,33 +278,6 @@ proptest! {
         }
         prop_assert_eq!(choose(&self::table(8, &permuted)), choose(&table));
     }
-}
-
-/// The class follows from the first attribute, which the rule keeps apart from what it says nothing of.
-#[test]
-fn goal_of_classification_keeps_predictors_of_the_class() {
-    // attributes: predictor 0, protected 1, class 2, noise 3, and a noise of many values 4
-    let row = |i: u32| {
-        [i % 6, i * 7 % 8, u32::from(i % 6 < 3 || i.is_multiple_of(35)), i * 11 % 5, i * 13 % 37]
-            .map(|cell| cell as u8)
-            .to_vec()
-    };
-    let rows: Vec<Vec<u8>> = (0..240).map(row).collect();
-    let table = table(40, &rows);
-    let rules = || vec![submitted(0, &[0, 3], 1, 2), submitted(1, &[4], 1, 2)];
-    let of = |goal, class: Option<u8>| VersatileSpec { goal, class: class.map(Attr), ..spec(Algorithm::Auto, rules()) };
-    let design = planned(&of(AutoGoal::Classification, Some(2)), &table, &[], &[]);
-    let is_kept = |design: &Design| {
-        let holds = |of: &DesignedTable| of.attributes.contains(Attr(0)) && of.attributes.contains(Attr(2));
-        design.tables.iter().any(holds)
-    };
-    assert!(is_kept(&design), "{design:#?}");
-    let Decision::ByData(Some(choice)) = &design.decision else { panic!("{:?}", design.decision) };
-    assert!(choice.of_class && choice.considered.len() == 8, "{choice:?}");
-    let best = choice.considered.iter().find(|(name, _)| *name == choice.winner).unwrap().1;
-    assert!(choice.considered.iter().all(|(_, left)| best <= left + 1e-9), "{choice:?}");
-    // 0.69 nats without a predictor
-    assert!(best < 0.2, "{choice:?}");
 }
 
 /// Two people in every group of equal age and sex; purchases predict incomes.
