@@ -16,12 +16,18 @@ use guardian::publish::decompose::{
 };
 use guardian::random::{RandomStream, RandomStreams, ReleaseKey};
 
+mod support;
+
+use support::{adult, replicas};
+
 /// Rows of the tables that groups are made of.
 const ROWS: [u32; 3] = [10_000, 100_000, 1_000_000];
 /// Rows of the table that the other steps are measured on.
 const STEPS: u32 = 100_000;
 const PRIMARY: u32 = 50;
 const OTHER: u32 = 40;
+/// Rows of Adult, and of replicas of it.
+const OF_ADULT: [usize; 3] = [45_222, 204_000, 1_000_000];
 /// Number of values that each group lists.
 const WANTED: u64 = 8;
 
@@ -120,5 +126,38 @@ fn steps(c: &mut Criterion) {
     println!("values listed of a group: {listed:?}");
 }
 
-criterion_group!(benches, scaling, steps);
+/// Occupation and age of Adult by the largest l of both: groups of seven rows that list 35 ages.
+fn of_adult(c: &mut Criterion) {
+    let (control, table) = (Control::default(), adult());
+    let mut group = c.benchmark_group("adult");
+    group.sample_size(10);
+    for rows in OF_ADULT {
+        let table = replicas(&table, rows);
+        let of = |name: &str| table.column(table.names().iter().position(|other| other == name).unwrap().into());
+        let (occupation, age) = (of("occupation"), of("age"));
+        let (l, wanted) = (l_of(occupation), l_of(age));
+        let codes = |column: &Column| column.codes.iter().collect();
+        let sensitive = SensitiveCodesByRow { primary: codes(occupation), others: vec![codes(age)] };
+        let assigned = largest_l(occupation, l, &mut stream(), &control).unwrap();
+        let groups = groups_of(&assigned.bucket_of, assigned.buckets);
+        let noise = || swap_noise(&sensitive, groups.clone(), &[wanted], &mut stream(), &control).unwrap();
+        let noisy = noise();
+        println!(
+            "{rows} rows of Adult: {} groups, {wanted} ages each, {} of noise",
+            noisy.groups.len(),
+            noisy.noise.len()
+        );
+        group.throughput(Throughput::Elements(rows as u64));
+        group.bench_function(BenchmarkId::new("swap_noise", rows), |b| b.iter(|| black_box(noise().noise.len())));
+        group.bench_function(BenchmarkId::new("conclusions", rows), |b| {
+            b.iter(|| {
+                let candidates = PossibleTuples::new(&sensitive, &noisy.groups, &noisy.sets, &control).unwrap();
+                black_box(breaches(&candidates, &[wanted], 2))
+            });
+        });
+    }
+    group.finish();
+}
+
+criterion_group!(benches, scaling, steps, of_adult);
 criterion_main!(benches);

@@ -1,7 +1,5 @@
 //! Sensitive codes of rows, buckets of rows, and the sets published of each bucket.
 
-use std::collections::BTreeSet;
-
 /// Sensitive codes of the rows of a table.
 #[derive(Clone, Debug)]
 pub struct SensitiveCodesByRow {
@@ -17,24 +15,72 @@ impl SensitiveCodesByRow {
     pub fn rows(&self) -> usize {
         self.primary.len()
     }
-
-    /// Whether a bucket that publishes these sets may hold the sensitive tuple of `row`.
-    pub(super) fn admitted(&self, row: u32, sets: &[BTreeSet<u32>]) -> bool {
-        self.others.iter().zip(sets).all(|(codes, set)| set.contains(&codes[row as usize]))
-    }
 }
 
 /// Rows of each bucket.
 pub type RowsByGroup = Vec<Vec<u32>>;
 
 /// Published codes of each bucket and other attribute.
-pub type PublishedSets = Vec<Vec<BTreeSet<u32>>>;
+pub type PublishedSets = Vec<Vec<CodeSet>>;
+
+/// Codes, each once, rising.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub struct CodeSet(Vec<u32>);
+
+impl CodeSet {
+    /// Adds a code.
+    pub fn insert(&mut self, code: u32) {
+        if let Err(at) = self.0.binary_search(&code) {
+            self.0.insert(at, code);
+        }
+    }
+
+    /// Position of a code among those of the set.
+    pub(super) fn position(&self, code: u32) -> Option<usize> {
+        self.0.binary_search(&code).ok()
+    }
+
+    /// The codes, rising.
+    #[must_use]
+    pub fn as_slice(&self) -> &[u32] {
+        &self.0
+    }
+
+    /// Number of codes.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Whether there is no code.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+impl FromIterator<u32> for CodeSet {
+    fn from_iter<I: IntoIterator<Item = u32>>(codes: I) -> Self {
+        let mut codes: Vec<u32> = codes.into_iter().collect();
+        codes.sort_unstable();
+        codes.dedup();
+        Self(codes)
+    }
+}
 
 /// Codes of the rows of each bucket, without noise.
 #[must_use]
 pub fn sets_of(sensitive: &SensitiveCodesByRow, groups: &RowsByGroup) -> PublishedSets {
     let set = |group: &Vec<u32>, codes: &Vec<u32>| group.iter().map(|&row| codes[row as usize]).collect();
     groups.iter().map(|group| sensitive.others.iter().map(|codes| set(group, codes)).collect()).collect()
+}
+
+/// Number of codes that rows of buckets have.
+pub(super) fn occurring(codes: &[u32], groups: &RowsByGroup) -> usize {
+    let rows = || groups.iter().flatten().map(|&row| codes[row as usize] as usize);
+    let mut occurs = vec![false; rows().max().map_or(0, |most| most + 1)];
+    rows().for_each(|code| occurs[code] = true);
+    occurs.into_iter().filter(|occurs| *occurs).count()
 }
 
 /// Rows of each bucket; suppressed rows are in none.

@@ -2,7 +2,9 @@
 //!
 //! A value is possible at a slot if all other values of the set find slots at the same time.
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::VecDeque;
+
+use super::mask::ValueMask;
 
 /// Largest number of steps for a bucket and an attribute; nothing is inferred above it.
 pub(super) const MAX_PLACEMENT_STEPS: u64 = 1 << 20;
@@ -10,7 +12,7 @@ pub(super) const MAX_PLACEMENT_STEPS: u64 = 1 << 20;
 /// Slots of one kind, with their possible values.
 pub(super) struct SlotValues<'a> {
     pub(super) count: usize,
-    pub(super) values: &'a BTreeSet<u32>,
+    pub(super) values: &'a ValueMask,
 }
 
 /// Number of steps of a bucket, from its numbers of values and of distinct primary values.
@@ -19,31 +21,36 @@ pub(super) const fn steps(values: usize, places: usize) -> u64 {
     (values as u64).saturating_mul(values as u64).saturating_mul(places as u64)
 }
 
-/// Values that stay possible at slots, given the number of slots of each kind, when each of `values` has one; `None` if not all
-/// find one.
-pub(super) fn covered(values: &BTreeSet<u32>, places: &[SlotValues<'_>]) -> Option<Vec<BTreeSet<u32>>> {
-    let values: Vec<u32> = values.iter().copied().collect();
+/// Values that stay possible at slots, given the number of slots of each kind, when each of the `values` has one; `None` if not
+/// all find one.
+pub(super) fn covered(values: usize, places: &[SlotValues<'_>]) -> Option<Vec<ValueMask>> {
+    let mut fits = vec![Vec::new(); values];
+    for (at, place) in places.iter().enumerate() {
+        place.values.iter().for_each(|value| fits[value].push(at));
+    }
     let mut seats = ValuePlacement {
         free: places.iter().map(|place| place.count).collect(),
-        fits: values
-            .iter()
-            .map(|value| (0..places.len()).filter(|&place| places[place].values.contains(value)).collect())
-            .collect(),
-        of: vec![None; values.len()],
+        fits,
+        of: vec![None; values],
         held: vec![Vec::new(); places.len()],
     };
-    if !(0..values.len()).all(|value| seats.seat(value)) {
+    let mut comes = vec![None; places.len()];
+    if !(0..values).all(|value| seats.seat(value, &mut comes)) {
         return None;
     }
-    let left = |place: usize| {
+    let mut left: Vec<ValueMask> = Vec::with_capacity(places.len());
+    let mut reached = vec![false; places.len()];
+    for (place, of) in places.iter().enumerate() {
         // the value there moves to a free slot, or to the one that is left
-        let reached = seats.reached(place);
-        let moves = reached.iter().any(|&to| seats.free[to] > 0);
-        let stays = |value: usize| moves || seats.of[value].is_some_and(|of| reached.contains(&of));
-        let fits = (0..values.len()).filter(|&value| places[place].values.contains(&values[value]));
-        fits.filter(|&value| stays(value)).map(|value| values[value]).collect()
-    };
-    Some((0..places.len()).map(left).collect())
+        let moves = seats.reach(place, &mut reached);
+        let mut stay = of.values.clone();
+        if !moves {
+            let stays = |value: usize| seats.of[value].is_some_and(|of| reached[of]);
+            of.values.iter().filter(|&value| !stays(value)).for_each(|value| stay.remove(value));
+        }
+        left.push(stay);
+    }
+    Some(left)
 }
 
 /// Values placed at slots.
@@ -60,11 +67,17 @@ struct ValuePlacement {
 
 impl ValuePlacement {
     /// Finds a slot for a value, moving others; false if there is none.
-    fn seat(&mut self, value: usize) -> bool {
+    fn seat(&mut self, value: usize, comes: &mut [Option<usize>]) -> bool {
+        if let Some(&place) = self.fits[value].iter().find(|&&place| self.free[place] > 0) {
+            self.free[place] -= 1;
+            self.held[place].push(value);
+            self.of[value] = Some(place);
+            return true;
+        }
         // the value that would come to each kind of slot
-        let mut comes: Vec<Option<usize>> = vec![None; self.free.len()];
+        comes.fill(None);
         let mut next = VecDeque::new();
-        let reach = |who: usize, comes: &mut Vec<Option<usize>>, next: &mut VecDeque<usize>, fits: &[usize]| {
+        let reach = |who: usize, comes: &mut [Option<usize>], next: &mut VecDeque<usize>, fits: &[usize]| {
             for &place in fits {
                 if comes[place].is_none() {
                     comes[place] = Some(who);
@@ -72,11 +85,11 @@ impl ValuePlacement {
                 }
             }
         };
-        reach(value, &mut comes, &mut next, &self.fits[value]);
+        reach(value, comes, &mut next, &self.fits[value]);
         while let Some(mut place) = next.pop_front() {
             if self.free[place] == 0 {
                 for &who in &self.held[place] {
-                    reach(who, &mut comes, &mut next, &self.fits[who]);
+                    reach(who, comes, &mut next, &self.fits[who]);
                 }
                 continue;
             }
@@ -92,17 +105,21 @@ impl ValuePlacement {
         false
     }
 
-    /// Kinds of slots that are reachable by moves from a kind, itself included.
-    fn reached(&self, place: usize) -> BTreeSet<usize> {
-        let mut reached = BTreeSet::from([place]);
+    /// Finds the kinds of slots that are reachable by moves from a kind, itself included, or stops with true at a free slot.
+    fn reach(&self, place: usize, reached: &mut [bool]) -> bool {
+        reached.fill(false);
+        reached[place] = true;
         let mut open = vec![place];
         while let Some(from) = open.pop() {
-            for to in self.held[from].iter().flat_map(|&who| &self.fits[who]) {
-                if reached.insert(*to) {
-                    open.push(*to);
+            if self.free[from] > 0 {
+                return true;
+            }
+            for &to in self.held[from].iter().flat_map(|&who| &self.fits[who]) {
+                if !std::mem::replace(&mut reached[to], true) {
+                    open.push(to);
                 }
             }
         }
-        reached
+        false
     }
 }

@@ -1,7 +1,6 @@
 //! Parts of the tables of a decomposition.
 
-use std::collections::BTreeSet;
-
+use super::codes::CodeSet;
 use super::designed::{DecomposedTable, DecompositionRole, SecretBuckets};
 use crate::control::Cancelled;
 use crate::microdata::{Attr, AttrSet, Codes, Column, Table};
@@ -63,7 +62,7 @@ impl TableMaker<'_> {
         ];
         for (at, attr) in decomposed.others().enumerate() {
             self.control.check()?;
-            let sets: Vec<&BTreeSet<u32>> = drawn.sets.iter().map(|sets| &sets[at]).collect();
+            let sets: Vec<&CodeSet> = drawn.sets.iter().map(|sets| &sets[at]).collect();
             parts.push(self.values_part(&format!("values{}", at + 1), attr, &of_groups, &sets)?);
         }
         Ok(MadeTable { parts, protection: TableProtection::Exclusive, witness: TableWitness::Buckets(of_rows) })
@@ -75,13 +74,13 @@ impl TableMaker<'_> {
         name: &str,
         attr: Attr,
         labels: &[u32],
-        sets: &[&BTreeSet<u32>],
+        sets: &[&CodeSet],
     ) -> Result<(Part, PartContents), Cancelled> {
         let domain = self.table.column(attr).domain.clone();
         let (mut of_values, mut codes) = (Vec::new(), Vec::new());
         for (set, &label) in sets.iter().zip(labels) {
             of_values.extend(std::iter::repeat_n(label, set.len()));
-            codes.extend(set.iter().copied());
+            codes.extend(set.as_slice().iter().copied());
         }
         let codes = Codes::collect(domain.len(), codes.into_iter());
         let alone = Table::new(vec![self.table.name(attr).to_owned()], vec![Column { domain, codes }]);

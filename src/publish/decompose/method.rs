@@ -152,7 +152,7 @@ fn draw(
     let l: Vec<u64> = others.iter().map(|attr| buckets.l[attr]).collect();
     let strata = groups_by_primary(buckets, &sensitive, &stratified, control)?;
     // merging of groups only lowers the number of pairs that are examined in the end
-    let found = pairs(&sensitive, &strata.concat());
+    let found = pairs(&sensitive, &strata.concat(), control)?;
     if found > MAX_GROUP_PAIRS {
         return Ok(Err(too_many_pairs(found)));
     }
@@ -176,6 +176,7 @@ fn draw(
         sensitive: &sensitive,
         groups: &noisy.groups,
         sets: &noisy.sets,
+        possible: PossibleTuples::new(&sensitive, &noisy.groups, &noisy.sets, control)?,
         l: &l,
         noisy: (0..others.len()).map(has_noise).collect(),
         control,
@@ -226,6 +227,8 @@ struct PublishedBuckets<'a> {
     sensitive: &'a SensitiveCodesByRow,
     groups: &'a RowsByGroup,
     sets: &'a PublishedSets,
+    /// Possible tuples for readers of all joint rows, who do not know which attributes have no noise.
+    possible: PossibleTuples<'a>,
     /// Diversity of each other attribute.
     l: &'a [u64],
     /// Whether each other attribute has noise.
@@ -233,12 +236,12 @@ struct PublishedBuckets<'a> {
     control: &'a Control,
 }
 
-impl PublishedBuckets<'_> {
+impl<'a> PublishedBuckets<'a> {
     /// Primary values to leave out of the joint table, and the tuples that stay possible.
-    fn suppressed(&self, suppress_chain: bool) -> Result<(BTreeSet<u32>, PossibleTuples), Cancelled> {
+    fn suppressed(&self, suppress_chain: bool) -> Result<(BTreeSet<u32>, PossibleTuples<'a>), Cancelled> {
         let mut left_out = BTreeSet::new();
         if suppress_chain {
-            left_out = self.chained(&self.without(&left_out)?, &left_out);
+            left_out = self.chained(&self.possible, &left_out);
         }
         loop {
             let possible = self.covering(&left_out)?;
@@ -250,21 +253,17 @@ impl PublishedBuckets<'_> {
         }
     }
 
-    fn without(&self, left_out: &BTreeSet<u32>) -> Result<PossibleTuples, Cancelled> {
-        PossibleTuples::without(self.sensitive, self.groups, self.sets, left_out, self.control)
-    }
-
     /// Possible tuples for readers who know which attributes have no noise.
-    fn covering(&self, left_out: &BTreeSet<u32>) -> Result<PossibleTuples, Cancelled> {
+    fn covering(&self, left_out: &BTreeSet<u32>) -> Result<PossibleTuples<'a>, Cancelled> {
         let exact: Vec<bool> = self.noisy.iter().map(|noisy| !noisy).collect();
-        self.without(left_out)?.covering(self.sets, &exact, self.control)
+        self.possible.clone().without(left_out).covering(&exact, self.control)
     }
 
     /// Primary values to leave out next: those that reveal a value.
     ///
     /// A primary value that is left out already may still reveal one, as the rest of its bucket cannot have it. Then the primary
     /// values of the rest are left out.
-    fn chained(&self, possible: &PossibleTuples, left_out: &BTreeSet<u32>) -> BTreeSet<u32> {
+    fn chained(&self, possible: &PossibleTuples<'_>, left_out: &BTreeSet<u32>) -> BTreeSet<u32> {
         let found: Vec<InferredBreach> = breaches(possible, self.l, MIN_POSSIBLE_VALUES);
         let mut more = BTreeSet::new();
         for breach in found.iter().filter(|breach| breach.kind == BreachKind::Chain) {
@@ -281,7 +280,7 @@ impl PublishedBuckets<'_> {
     }
 
     /// Largest number of rows of a bucket that can have the same value. Without noise, each published value is that of some row.
-    fn most_repeated(&self, possible: &PossibleTuples, group: usize, at: usize) -> usize {
+    fn most_repeated(&self, possible: &PossibleTuples<'_>, group: usize, at: usize) -> usize {
         let most = possible.most_alike(group, at);
         if self.noisy[at] {
             return most;
@@ -291,12 +290,12 @@ impl PublishedBuckets<'_> {
     }
 
     /// Number of buckets in which no two rows can have the same value of an attribute.
-    fn repeat_free(&self, possible: &PossibleTuples, at: usize) -> u64 {
+    fn repeat_free(&self, possible: &PossibleTuples<'_>, at: usize) -> u64 {
         (0..self.groups.len()).filter(|group| self.most_repeated(possible, *group, at) <= 1).count() as u64
     }
 
     /// Whether no value of an attribute can exceed its share of a bucket.
-    fn is_bounded(&self, possible: &PossibleTuples, at: usize) -> bool {
+    fn is_bounded(&self, possible: &PossibleTuples<'_>, at: usize) -> bool {
         let holds = |group: usize| {
             let most = self.most_repeated(possible, group, at) as u128;
             most * u128::from(self.l[at]) <= self.groups[group].len() as u128

@@ -5,19 +5,22 @@
 //!
 //! See `docs/spec/decompose.md#noise`.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-use super::{PublishedSets, RowsByGroup, SensitiveCodesByRow, sets_of};
+use super::alike::AlikeRows;
+use super::codes::{PublishedSets, RowsByGroup, SensitiveCodesByRow, occurring};
+use super::listed::ListedValues;
 use crate::control::{Cancelled, Control};
 use crate::random::RandomStream;
 
-/// Largest number of rows of equal primary value examined for a row.
+/// Largest number of rows of equal primary value examined for a row: as many as a word has bits.
 const NOISE_CANDIDATE_ROWS: usize = 64;
 
 /// A value that was added to a set.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct NoiseValue {
-    /// Index of the bucket at the time of the addition.
+    /// Index of the bucket before buckets were merged.
     pub group: usize,
     /// Index of the other attribute.
     pub attribute: usize,
@@ -32,7 +35,7 @@ pub struct NoisySets {
     pub groups: RowsByGroup,
     /// Published sets of each bucket.
     pub sets: PublishedSets,
-    /// Added values. Buckets that were merged later keep their earlier numbers here.
+    /// Added values, in the order of adding.
     pub noise: Vec<NoiseValue>,
     /// Number of buckets that were merged with others.
     pub merged: usize,
@@ -67,118 +70,191 @@ pub fn swap_noise(
     stream: &mut RandomStream,
     control: &Control,
 ) -> Result<NoisySets, NoiseError> {
-    let sets = sets_of(sensitive, &groups);
-    let mut noisy = NoisySets { groups, sets, noise: Vec::new(), merged: 0 };
-    let mut search = ExchangeSearch::new(sensitive, &noisy.groups);
-    let mut at = 0;
-    'groups: while at < noisy.groups.len() {
+    let mut search = ExchangeSearch::new(sensitive, groups);
+    let (mut noise, mut at) = (Vec::new(), 0);
+    'groups: while at < search.groups.len() {
         control.check()?;
         for (attribute, &wanted) in wanted.iter().enumerate() {
-            while (noisy.sets[at][attribute].len() as u64) < wanted {
+            while search.alive[at] && (search.listed[attribute].len(at) as u64) < wanted {
                 control.check()?;
-                let found = search.exchange(&noisy, at, attribute, stream);
-                let Some(added) = found else {
-                    merge(&mut noisy, at, attribute)?;
-                    search.owner = owners(sensitive, &noisy.groups);
-                    at = 0;
+                let Some(added) = search.exchange(at, attribute, stream) else {
+                    // the buckets before this one have enough values, and sets only grow
+                    search.merge(at, attribute)?;
                     continue 'groups;
                 };
-                for noise in added {
-                    noisy.sets[noise.group][noise.attribute].insert(noise.value);
-                    noisy.noise.push(noise);
+                for value in added {
+                    search.list(value);
+                    noise.push(value);
                 }
             }
         }
         at += 1;
     }
-    Ok(noisy)
+    Ok(search.finish(noise))
 }
 
-/// Bucket of each row.
-fn owners(sensitive: &SensitiveCodesByRow, groups: &RowsByGroup) -> Vec<usize> {
-    let mut owner = vec![usize::MAX; sensitive.rows()];
-    for (at, group) in groups.iter().enumerate() {
-        group.iter().for_each(|&row| owner[row as usize] = at);
-    }
-    owner
+/// The rows that one row of a bucket may be exchanged with.
+struct RowExchanges {
+    row: u32,
+    /// Where their positions begin.
+    begin: usize,
+    /// Fewest values that an exchange adds.
+    least: u32,
+    /// Which of them add so many.
+    best: u64,
 }
 
 /// Search for rows that could be exchanged.
 struct ExchangeSearch<'a> {
     sensitive: &'a SensitiveCodesByRow,
-    /// Rows with each primary value, rising.
-    by_value: BTreeMap<u32, Vec<u32>>,
-    /// Bucket of each row.
-    owner: Vec<usize>,
+    /// Rows of each bucket; none of a bucket that was merged into another.
+    groups: RowsByGroup,
+    alive: Vec<bool>,
+    /// Listed values by other attribute.
+    listed: Vec<ListedValues>,
+    /// Upper bound of the number of values that a bucket lists, by other attribute.
+    most_listed: Vec<usize>,
+    /// Number of values that rows have, by other attribute.
+    values: Vec<usize>,
+    /// Rows with each primary value.
+    alike: BTreeMap<u32, AlikeRows>,
+    /// Memory of a search: the positions found for all rows of a bucket, and their exchanges.
+    found: Vec<u32>,
+    exchanges: Vec<RowExchanges>,
+    /// Whether the bucket of a search lists a code; false between searches.
+    marked: Vec<bool>,
 }
 
 impl<'a> ExchangeSearch<'a> {
-    fn new(sensitive: &'a SensitiveCodesByRow, groups: &RowsByGroup) -> Self {
-        let mut by_value: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
-        for &row in groups.iter().flatten() {
-            by_value.entry(sensitive.primary[row as usize]).or_default().push(row);
+    fn new(sensitive: &'a SensitiveCodesByRow, groups: RowsByGroup) -> Self {
+        let listed: Vec<ListedValues> =
+            sensitive.others.iter().map(|codes| ListedValues::of_rows(codes, &groups)).collect();
+        let most = |listed: &ListedValues| (0..groups.len()).map(|at| listed.len(at)).max().unwrap_or(0);
+        Self {
+            sensitive,
+            alive: vec![true; groups.len()],
+            most_listed: listed.iter().map(most).collect(),
+            values: sensitive.others.iter().map(|codes| occurring(codes, &groups)).collect(),
+            listed,
+            alike: AlikeRows::by_primary(sensitive, &groups),
+            groups,
+            found: Vec::new(),
+            exchanges: Vec::new(),
+            marked: Vec::new(),
         }
-        by_value.values_mut().for_each(|rows| rows.sort_unstable());
-        Self { sensitive, by_value, owner: owners(sensitive, groups) }
     }
 
     /// Smallest additions that let a row with a new value be in the bucket, and a row of the bucket in its place.
-    fn exchange(
-        &self,
-        noisy: &NoisySets,
-        group: usize,
-        attribute: usize,
-        stream: &mut RandomStream,
-    ) -> Option<Vec<NoiseValue>> {
-        let missing = |group: usize, row: u32| {
-            let sets = &noisy.sets[group];
-            (0..self.sensitive.others.len()).filter_map(move |attribute| {
-                let value = self.sensitive.others[attribute][row as usize];
-                (!sets[attribute].contains(&value)).then_some(NoiseValue { group, attribute, value })
-            })
-        };
-        let mut best: Vec<Vec<NoiseValue>> = Vec::new();
-        for &row in &noisy.groups[group] {
-            let rows = self.by_value.get(&self.sensitive.primary[row as usize]).map_or(&[][..], |rows| &rows[..]);
-            let new = |other: &&u32| {
-                let value = self.sensitive.others[attribute][**other as usize];
-                self.owner[**other as usize] != group && !noisy.sets[group][attribute].contains(&value)
-            };
+    fn exchange(&mut self, group: usize, attribute: usize, stream: &mut RandomStream) -> Option<Vec<NoiseValue>> {
+        self.find(group, attribute, stream);
+        let least = self.exchanges.iter().map(|of| of.least).min()?;
+        let best = || self.exchanges.iter().filter(|of| of.least == least);
+        let mut chosen = stream.below(best().map(|of| of.best.count_ones()).sum());
+        for of in best() {
+            let mut left = of.best;
+            if chosen >= left.count_ones() {
+                chosen -= left.count_ones();
+                continue;
+            }
+            (0..chosen).for_each(|_| left &= left - 1);
+            return Some(self.additions(group, of.row, self.found[of.begin + left.trailing_zeros() as usize]));
+        }
+        None
+    }
+
+    /// Finds rows with a new value for each row of a bucket.
+    fn find(&mut self, group: usize, attribute: usize, stream: &mut RandomStream) {
+        let Self { sensitive, listed, alike, found, exchanges, marked, .. } = self;
+        found.clear();
+        exchanges.clear();
+        listed[attribute].mark(group, marked, true);
+        for &row in &self.groups[group] {
+            let Some(alike) = alike.get_mut(&sensitive.primary[row as usize]) else { continue };
             // from a position that depends on the row, so that none is preferred
-            let from = if rows.len() > NOISE_CANDIDATE_ROWS { stream.below(rows.len() as u32) as usize } else { 0 };
-            for &other in rows[from..].iter().chain(&rows[..from]).filter(new).take(NOISE_CANDIDATE_ROWS) {
-                let mut added: Vec<NoiseValue> =
-                    missing(group, other).chain(missing(self.owner[other as usize], row)).collect();
-                added.sort_unstable();
-                added.dedup();
-                let least = best.first().map_or(usize::MAX, Vec::len);
-                if added.len() < least {
-                    best.clear();
-                }
-                if added.len() <= least {
-                    best.push(added);
+            let rows = alike.len();
+            let from = if rows > NOISE_CANDIDATE_ROWS { stream.below(rows as u32) as usize } else { 0 };
+            let begin = found.len();
+            // a bucket lists the values of its own rows, so that none of them is found
+            alike.unlisted(attribute, from, NOISE_CANDIDATE_ROWS, marked, found);
+            let mut added = [1; NOISE_CANDIDATE_ROWS];
+            let (found, alike) = (&found[begin..], &*alike);
+            let added = &mut added[..found.len()];
+            for (at, listed) in listed.iter().enumerate() {
+                let owners = found.iter().map(|&place| alike.owner(place));
+                listed.add_missing(owners, sensitive.others[at][row as usize], added);
+                if at != attribute {
+                    let codes = found.iter().map(|&place| alike.codes(at)[place as usize]);
+                    added
+                        .iter_mut()
+                        .zip(codes)
+                        .for_each(|(added, code)| *added += u32::from(!listed.contains(group, code)));
                 }
             }
+            let Some(least) = added.iter().copied().min() else { continue };
+            let best = added.iter().rev().fold(0, |best, &added| best << 1 | u64::from(added == least));
+            exchanges.push(RowExchanges { row, begin, least, best });
         }
-        if best.is_empty() {
-            return None;
-        }
-        let chosen = stream.below(best.len() as u32) as usize;
-        Some(best.swap_remove(chosen))
+        listed[attribute].mark(group, marked, false);
     }
-}
 
-/// Merges a bucket with the one that brings most new values of an attribute. The share of a primary value does not exceed the
-/// larger of both.
-fn merge(noisy: &mut NoisySets, at: usize, attribute: usize) -> Result<(), NoiseError> {
-    let together = |other: usize| noisy.sets[at][attribute].union(&noisy.sets[other][attribute]).count();
-    let others = (0..noisy.groups.len()).filter(|&other| other != at);
-    let other = others.max_by_key(|&other| (together(other), std::cmp::Reverse(other)));
-    let other = other.ok_or(NoiseError::TooFew { attribute })?;
-    let (first, second) = (at.min(other), at.max(other));
-    let (rows, sets) = (noisy.groups.remove(second), noisy.sets.remove(second));
-    noisy.groups[first].extend(rows);
-    noisy.sets[first].iter_mut().zip(sets).for_each(|(set, more)| set.extend(more));
-    noisy.merged += 1;
-    Ok(())
+    /// The values that an exchange adds, rising.
+    fn additions(&self, group: usize, row: u32, place: u32) -> Vec<NoiseValue> {
+        let alike = &self.alike[&self.sensitive.primary[row as usize]];
+        let owner = alike.owner(place);
+        let (mut here, mut there) = (Vec::new(), Vec::new());
+        for (attribute, listed) in self.listed.iter().enumerate() {
+            let value = alike.codes(attribute)[place as usize];
+            here.extend((!listed.contains(group, value)).then_some(NoiseValue { group, attribute, value }));
+            let value = self.sensitive.others[attribute][row as usize];
+            there.extend((!listed.contains(owner, value)).then_some(NoiseValue { group: owner, attribute, value }));
+        }
+        let (first, second) = if group < owner { (here, there) } else { (there, here) };
+        first.into_iter().chain(second).collect()
+    }
+
+    fn list(&mut self, NoiseValue { group, attribute, value }: NoiseValue) {
+        self.listed[attribute].insert(group, value);
+        self.most_listed[attribute] = self.most_listed[attribute].max(self.listed[attribute].len(group));
+    }
+
+    /// Merges a bucket with the one that brings most new values of an attribute. The share of a primary value does not exceed
+    /// the larger of both.
+    fn merge(&mut self, at: usize, attribute: usize) -> Result<(), NoiseError> {
+        let listed = &self.listed[attribute];
+        // no bucket can bring more
+        let most = self.values[attribute].min(listed.len(at) + self.most_listed[attribute]);
+        let mut best: Option<(usize, Reverse<usize>)> = None;
+        for other in (0..self.groups.len()).filter(|&other| other != at && self.alive[other]) {
+            let together = listed.len_together(at, other);
+            best = best.max(Some((together, Reverse(other))));
+            if together == most {
+                break;
+            }
+        }
+        let (_, Reverse(other)) = best.ok_or(NoiseError::TooFew { attribute })?;
+        let (first, second) = (at.min(other), at.max(other));
+        let rows = std::mem::take(&mut self.groups[second]);
+        self.alive[second] = false;
+        for &row in &rows {
+            if let Some(alike) = self.alike.get_mut(&self.sensitive.primary[row as usize]) {
+                alike.give(row, first);
+            }
+        }
+        self.groups[first].extend(rows);
+        for (listed, most) in self.listed.iter_mut().zip(&mut self.most_listed) {
+            listed.absorb(first, second);
+            *most = (*most).max(listed.len(first));
+        }
+        Ok(())
+    }
+
+    /// The buckets that are left, in their order.
+    fn finish(self, noise: Vec<NoiseValue>) -> NoisySets {
+        let left = |at: &usize| self.alive[*at];
+        let sets = (0..self.groups.len()).filter(left).map(|at| self.listed.iter().map(|of| of.of(at)).collect());
+        let sets: PublishedSets = sets.collect();
+        let merged = self.groups.len() - sets.len();
+        let groups = self.groups.into_iter().zip(self.alive).filter(|(_, alive)| *alive).map(|(rows, _)| rows);
+        NoisySets { groups: groups.collect(), sets, noise, merged }
+    }
 }

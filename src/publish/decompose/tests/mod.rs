@@ -1,10 +1,14 @@
 //! The poster's table, the vectors, and small tables against all worlds.
 
+mod literal;
+
 use std::collections::BTreeSet;
 
 use proptest::prelude::*;
 use serde_json::Value;
 
+use super::cover::{SlotValues, covered};
+use super::mask::ValueMask;
 use super::*;
 use crate::control::Control;
 use crate::microdata::{Arena, Attr, AttrSet, AttributeType, Codes, Column, Domain};
@@ -43,7 +47,7 @@ fn poster() -> (SensitiveCodesByRow, RowsByGroup) {
     (sensitive, vec![vec![0, 4, 6, 2], vec![1, 5, 3, 7]])
 }
 
-fn set(values: &[u32]) -> BTreeSet<u32> {
+fn set(values: &[u32]) -> CodeSet {
     values.iter().copied().collect()
 }
 
@@ -92,7 +96,7 @@ fn the_posters_table_is_as_its_restoration_says() {
 
 #[test]
 fn what_the_vectors_exclude_is_excluded() {
-    let vectors: Value = serde_json::from_str(include_str!("../../../tests/vectors/gnf.json")).unwrap();
+    let vectors: Value = serde_json::from_str(include_str!("../../../../tests/vectors/gnf.json")).unwrap();
     let cases = vectors["e2"].as_array().unwrap();
     assert_eq!(cases.len(), 30);
     let number = |value: &Value| value.as_u64().unwrap() as u32;
@@ -136,7 +140,11 @@ fn worlds(
     let Some(&(group, truth)) = places.get(assignment.len()) else { return seen(assignment) };
     for row in 0..sensitive.rows() as u32 {
         let fits = sensitive.primary[row as usize] == sensitive.primary[truth as usize]
-            && sensitive.others.iter().zip(&sets[group]).all(|(codes, set)| set.contains(&codes[row as usize]));
+            && sensitive
+                .others
+                .iter()
+                .zip(&sets[group])
+                .all(|(codes, set)| set.position(codes[row as usize]).is_some());
         if fits && !assignment.contains(&row) {
             assignment.push(row);
             worlds(sensitive, places, sets, assignment, seen);
@@ -152,7 +160,7 @@ fn values_without_noise_reveal_the_last_row() {
     let sensitive = SensitiveCodesByRow { primary: vec![0, 1, 0, 2], others: vec![vec![8, 1, 1, 8]] };
     let groups: RowsByGroup = vec![vec![0, 1], vec![2, 3]];
     let sets = sets_of(&sensitive, &groups);
-    let chains = |candidates: &PossibleTuples| -> Vec<(usize, Option<u32>)> {
+    let chains = |candidates: &PossibleTuples<'_>| -> Vec<(usize, Option<u32>)> {
         let found = breaches(candidates, &[2], 2).into_iter();
         found
             .filter(|inferred_value| inferred_value.kind == BreachKind::Chain)
@@ -162,14 +170,14 @@ fn values_without_noise_reveal_the_last_row() {
     let all = || PossibleTuples::new(&sensitive, &groups, &sets, &control).unwrap();
     assert_eq!(chains(&all()), [(0, Some(1)), (1, Some(2))]);
     // somebody earns 8, and the nurse does not
-    let inferred_value = all().covering(&sets, &[true], &control).unwrap();
+    let inferred_value = all().covering(&[true], &control).unwrap();
     assert_eq!(chains(&inferred_value), [(0, Some(0)), (0, Some(1)), (1, Some(0)), (1, Some(2))]);
     // 8 may be noise
-    assert_eq!(chains(&all().covering(&sets, &[false], &control).unwrap()), chains(&all()));
+    assert_eq!(chains(&all().covering(&[false], &control).unwrap()), chains(&all()));
     // without the joint rows of police its salary is still what the nurse cannot earn
     let without = |left_out: &[u32]| {
-        let candidates = PossibleTuples::without(&sensitive, &groups, &sets, &set(left_out), &control).unwrap();
-        chains(&candidates.covering(&sets, &[true], &control).unwrap())
+        let candidates = all().without(&left_out.iter().copied().collect());
+        chains(&candidates.covering(&[true], &control).unwrap())
     };
     assert_eq!(without(&[0]), [(0, Some(0)), (0, Some(1)), (1, Some(0)), (1, Some(2))]);
     assert_eq!(without(&[1, 2]), []);
@@ -269,7 +277,7 @@ proptest! {
             }
         });
         let all = PossibleTuples::new(&sensitive, &groups, &sets, &Control::default()).unwrap();
-        let inferred_value = all.covering(&sets, &[true; 2], &Control::default()).unwrap();
+        let inferred_value = all.covering(&[true; 2], &Control::default()).unwrap();
         for (group, of) in alike.iter().enumerate() {
             for (attribute, most) in of.iter().enumerate() {
                 prop_assert!(*most <= inferred_value.most_alike(group, attribute));
@@ -314,12 +322,86 @@ proptest! {
                 prop_assert_eq!(excludable(&candidates, &noisy.sets), vec![]);
                 // true values stay
                 for (sets, truth) in noisy.sets.iter().zip(sets_of(&sensitive, &noisy.groups)) {
-                    prop_assert!(sets.iter().zip(&truth).all(|(set, truth)| truth.is_subset(set)));
+                    prop_assert!(sets.iter().zip(&truth).all(|(set, truth)| truth.as_slice().iter().all(|&code| set.position(code).is_some())));
                 }
             }
             // one group of all rows has every value
             Err(error) => prop_assert!(false, "{error:?}"),
         }
+    }
+
+    #[test]
+    fn choices_are_those_of_the_specification(
+        rows in prop::collection::vec((0_u32..5, 0_u32..12, prop::sample::select(vec![0, 1, 2, 3, 2000, 3000])), 1..200),
+        skewed in any::<bool>(),
+        wanted in (1_u64..10, 1_u64..6),
+        key in any::<u8>(),
+    ) {
+        // or each primary value goes with a few values of its own
+        let own = |&(primary, first, second): &(u32, u32, u32)| (primary, if skewed { 3 * primary + first % 3 } else { first }, second);
+        let sensitive = sensitive(&rows.iter().map(own).collect::<Vec<_>>());
+        let l = optimal_l(&counts(&sensitive.primary));
+        prop_assume!(l >= 2);
+        let control = Control::default();
+        let groups = grouped(&sensitive, l, key);
+        let picked = fresh_pick(&sensitive, &groups, &mut stream(key), &control).unwrap();
+        prop_assert_eq!(&picked, &literal::fresh_pick(&sensitive, &groups, &mut stream(key), &control).unwrap());
+        let swapped = fresh_swap(&sensitive, groups.clone(), &control).unwrap();
+        prop_assert_eq!(&swapped, &literal::fresh_swap(&sensitive, groups, &control).unwrap());
+        let wanted = [wanted.0, wanted.1];
+        let noisy = swap_noise(&sensitive, picked.clone(), &wanted, &mut stream(key), &control);
+        match (noisy, literal::swap_noise(&sensitive, picked, &wanted, &mut stream(key), &control)) {
+            (Ok(noisy), Ok(literally)) => {
+                prop_assert_eq!(noisy.groups, literally.groups);
+                let sets = noisy.sets.iter().map(|of| of.iter().map(|set| set.as_slice().iter().copied().collect()).collect());
+                prop_assert_eq!(sets.collect::<Vec<Vec<BTreeSet<u32>>>>(), literally.sets);
+                let values = |noise: &[NoiseValue]| noise.iter().map(|of| (of.attribute, of.value)).collect::<Vec<_>>();
+                prop_assert_eq!(values(&noisy.noise), values(&literally.noise));
+                prop_assert_eq!(noisy.merged, literally.merged);
+            }
+            (noisy, literally) => prop_assert_eq!(noisy.err(), literally.err()),
+        }
+    }
+
+    #[test]
+    fn covered_values_are_those_of_some_placement(
+        counts in prop::collection::vec(1_usize..3, 1..5),
+        fits in prop::collection::vec(prop::collection::vec(any::<bool>(), 4), 0..5),
+    ) {
+        let masks: Vec<ValueMask> = (0..counts.len())
+            .map(|place| {
+                let mut mask = ValueMask::none(fits.len());
+                (0..fits.len()).filter(|&value| fits[value][place]).for_each(|value| mask.add(value));
+                mask
+            })
+            .collect();
+        // every choice of a place for each value
+        let mut found: Option<Vec<Vec<bool>>> = None;
+        let mut choice = vec![0; fits.len()];
+        'choices: loop {
+            let at = |place: usize| choice.iter().filter(|of| **of == place).count();
+            let fit = choice.iter().zip(&fits).all(|(&place, fits)| fits[place]);
+            if fit && (0..counts.len()).all(|place| at(place) <= counts[place]) {
+                let found = found.get_or_insert_with(|| vec![vec![false; fits.len()]; counts.len()]);
+                choice.iter().enumerate().for_each(|(value, &place)| found[place][value] = true);
+                // a place with a free slot may have any other value, which leaves its own
+                for place in (0..counts.len()).filter(|&place| at(place) < counts[place]) {
+                    (0..fits.len()).filter(|&value| fits[value][place]).for_each(|value| found[place][value] = true);
+                }
+            }
+            for at in 0.. {
+                let Some(place) = choice.get_mut(at) else { break 'choices };
+                *place = (*place + 1) % counts.len();
+                if *place > 0 {
+                    break;
+                }
+            }
+        }
+        let places: Vec<SlotValues<'_>> =
+            counts.iter().zip(&masks).map(|(&count, values)| SlotValues { count, values }).collect();
+        let left = covered(fits.len(), &places);
+        let left = left.map(|left| left.iter().map(|mask| (0..fits.len()).map(|value| mask.has(value)).collect()).collect());
+        prop_assert_eq!(left, found);
     }
 
     #[test]
