@@ -2,14 +2,20 @@
 //!
 //! A possible world assigns every row of the joint table to a slot with its primary value; each row of a bucket is a
 //! slot. The other values of the row must be among those that the bucket publishes. A value is possible in a slot
-//! when some world has it there. Buckets that admit the same kinds of rows form a type. A flow of kinds into types
-//! fills all slots, and a kind is possible in a type when the flow has a cycle through both.
+//! when some world has it there. Buckets with the same lists form a type. A flow of kinds into types
+//! fills all slots ([`AssignmentNetwork`]), and a kind is possible in a type when the flow has a cycle through both.
 //!
 //! # Citations
 //! [Ye et al. 2009, section 3], docs/spec/decompose.md#attacks
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
+use std::sync::Arc;
 
+use ahash::AHashMap;
+use rayon::prelude::*;
+
+use super::assignment_network::AssignmentNetwork;
 use super::observed_decomposition::ObservedDecomposition;
 use super::share::ShareOfRows;
 use crate::control::{Cancelled, Control};
@@ -22,16 +28,17 @@ const MAX_FEASIBILITY_PAIRS: u64 = 1 << 26;
 const MAX_COVER_STEPS: u64 = 1 << 20;
 
 /// Slots of a bucket with the same primary value.
-#[derive(Clone, Default)]
 struct SlotGroup {
+    primary: u32,
     count: u64,
-    /// For each other attribute, the possible values.
-    values: Vec<BTreeSet<u32>>,
+    /// For each other attribute, the possible values, rising.
+    values: Arc<[Vec<u32>]>,
 }
 
 /// Possible values by bucket and primary value.
 pub(in crate::verifier) struct PossibleValues {
-    places: Vec<BTreeMap<u32, SlotGroup>>,
+    /// For each bucket, its slots; primary values rising.
+    places: Vec<Vec<SlotGroup>>,
     rows: Vec<u64>,
 }
 
@@ -90,77 +97,119 @@ pub(in crate::verifier) struct InferableValue {
 impl ObservedDecomposition {
     /// Computes the possible values of all slots.
     pub(in crate::verifier) fn possible(&self, control: &Control) -> Result<PossibleValues, InferenceError> {
-        let mut kinds: BTreeMap<u32, BTreeMap<&[u32], u64>> = BTreeMap::new();
-        for (primary, values) in &self.joint {
-            *kinds.entry(*primary).or_default().entry(values).or_default() += 1;
-        }
-        let mut buckets: BTreeMap<u32, BTreeMap<usize, u64>> = BTreeMap::new();
-        for (bucket, rows) in self.primary.iter().enumerate() {
-            rows.iter().for_each(|value| *buckets.entry(*value).or_default().entry(bucket).or_default() += 1);
-        }
-        if kinds.keys().any(|value| !buckets.contains_key(value)) || self.sets.len() != self.primary.len() {
+        let kinds = self.kinds();
+        let slots = self.slots();
+        let primaries: Vec<&[Slots]> = slots.chunk_by(|a, b| a.primary == b.primary).collect();
+        let has_slots = |value: &u32| primaries.binary_search_by_key(value, |of| of[0].primary).is_ok();
+        if !kinds.keys().all(has_slots) || self.sets.len() != self.primary.len() {
             return Err(InferenceError::Contradiction);
         }
-        let pairs = buckets.iter().map(|(value, of)| of.len() as u64 * kinds.get(value).map_or(0, |k| k.len() as u64));
+        let kinds_of = |of: &[Slots]| kinds.get(&of[0].primary).map(|kinds| &kinds[..]);
+        let pairs = primaries.iter().map(|of| of.len() as u64 * kinds_of(of).map_or(0, |kinds| kinds.len() as u64));
         let found = pairs.fold(0, u64::saturating_add);
         if found > MAX_FEASIBILITY_PAIRS {
             return Err(InferenceError::TooMany { limit: MAX_FEASIBILITY_PAIRS, found });
         }
+        let values = |of: &&[Slots]| match kinds_of(of) {
+            Some(kinds) => self.values_of_slots(kinds, of, control),
+            // the joint table has no row with the value: all published values of the bucket are possible
+            None => Ok(of.iter().map(|slots| self.sets[slots.bucket].clone().into()).collect()),
+        };
+        let values: Vec<Vec<Arc<[Vec<u32>]>>> = primaries.par_iter().map(values).collect::<Result<_, _>>()?;
+        let mut places: Vec<Vec<SlotGroup>> = self.sets.iter().map(|_| Vec::new()).collect();
+        for (slots, values) in slots.iter().zip(values.into_iter().flatten()) {
+            places[slots.bucket].push(SlotGroup { primary: slots.primary, count: slots.count, values });
+        }
         let rows = self.primary.iter().map(|rows| rows.len() as u64).collect();
-        let mut possible = PossibleValues { places: vec![BTreeMap::new(); self.primary.len()], rows };
-        for (&value, of) in &buckets {
-            control.check()?;
-            let Some(kinds) = kinds.get(&value) else {
-                // the joint table has no row with the value: all published values of the bucket are possible
-                for (&bucket, &count) in of {
-                    possible.places[bucket].insert(value, SlotGroup { count, values: self.sets[bucket].clone() });
-                }
-                continue;
-            };
-            let kinds: Vec<(&[u32], u64)> = kinds.iter().map(|(kind, count)| (*kind, *count)).collect();
-            self.fill_slots(value, &kinds, of, &mut possible, control)?;
+        places.par_iter_mut().zip(&self.sets).try_for_each(|(places, sets)| self.cover(places, sets, control))?;
+        Ok(PossibleValues { places, rows })
+    }
+
+    /// For each primary value of the joint table, its kinds of rows: their other values, rising, with their number.
+    fn kinds(&self) -> BTreeMap<u32, Vec<(&[u32], u64)>> {
+        let mut counts: AHashMap<(u32, &[u32]), u64> = AHashMap::new();
+        for (primary, values) in &self.joint {
+            *counts.entry((*primary, values)).or_default() += 1;
         }
-        for (places, sets) in possible.places.iter_mut().zip(&self.sets) {
-            control.check()?;
-            for (attribute, set) in sets.iter().enumerate().filter(|(attribute, _)| self.exact[*attribute]) {
-                let steps = (set.len() as u64).pow(2).saturating_mul(places.len() as u64);
-                if steps <= MAX_COVER_STEPS && !remove_uncovered(places, set, attribute) {
-                    return Err(InferenceError::Contradiction);
-                }
-            }
+        let mut kinds: BTreeMap<u32, Vec<(&[u32], u64)>> = BTreeMap::new();
+        for ((primary, values), count) in counts {
+            kinds.entry(primary).or_default().push((values, count));
         }
-        Ok(possible)
+        kinds.values_mut().for_each(|kinds| kinds.sort_unstable());
+        kinds
+    }
+
+    /// The slots of all buckets, by primary value and bucket.
+    fn slots(&self) -> Vec<Slots> {
+        let rows = self.primary.iter().enumerate().flat_map(|(bucket, rows)| rows.iter().map(move |v| (*v, bucket)));
+        let mut rows: Vec<(u32, usize)> = rows.collect();
+        rows.sort_unstable();
+        let slots = |of: &[(u32, usize)]| Slots { primary: of[0].0, bucket: of[0].1, count: of.len() as u64 };
+        rows.chunk_by(|a, b| a == b).map(slots).collect()
     }
 
     /// Computes the possible values of the slots with one primary value.
     ///
-    /// `kinds` counts its rows in the joint table by their other values, `buckets` its slots.
-    fn fill_slots(
+    /// `kinds` counts its rows in the joint table by their other values.
+    fn values_of_slots(
         &self,
-        primary: u32,
         kinds: &[(&[u32], u64)],
-        buckets: &BTreeMap<usize, u64>,
-        possible: &mut PossibleValues,
+        slots: &[Slots],
         control: &Control,
-    ) -> Result<(), InferenceError> {
-        let mut types: BTreeMap<Vec<usize>, Vec<(usize, u64)>> = BTreeMap::new();
-        for (&bucket, &count) in buckets {
-            let sets = &self.sets[bucket];
-            let fits = |kind: &[u32]| kind.iter().zip(sets).all(|(value, set)| set.contains(value));
-            let admitted = (0..kinds.len()).filter(|&kind| fits(kinds[kind].0)).collect();
-            types.entry(admitted).or_default().push((bucket, count));
+    ) -> Result<Vec<Arc<[Vec<u32>]>>, InferenceError> {
+        // kinds stand in the order of their first other value
+        let mut by_first: AHashMap<Option<u32>, Range<usize>> = AHashMap::new();
+        for (at, (values, _)) in kinds.iter().enumerate() {
+            by_first.entry(values.first().copied()).or_insert(at..at).end = at + 1;
         }
-        let network = AssignmentNetwork {
-            supply: kinds.iter().map(|(_, count)| *count).collect(),
-            demand: types.values().map(|of| of.iter().map(|(_, count)| count).sum()).collect(),
-            admitted: types.keys().cloned().collect(),
-        };
+        let (mut admitted, mut ends, mut demand): (Vec<u32>, Vec<usize>, Vec<u64>) = Default::default();
+        let mut numbers: AHashMap<&[Vec<u32>], usize> = AHashMap::new();
+        let mut types = Vec::with_capacity(slots.len());
+        for &Slots { bucket, count, .. } in slots {
+            control.check()?;
+            let sets = &self.sets[bucket][..];
+            let number = *numbers.entry(sets).or_insert_with(|| {
+                let fits = |kind: &usize| {
+                    let mut values = kinds[*kind].0.iter().zip(sets).skip(1);
+                    values.all(|(value, set)| set.binary_search(value).is_ok())
+                };
+                let mut admit = |first: Option<u32>| {
+                    let of_first = by_first.get(&first).cloned().unwrap_or_default();
+                    admitted.extend(of_first.filter(fits).map(|kind| kind as u32));
+                };
+                match sets.first() {
+                    Some(set) => set.iter().for_each(|value| admit(Some(*value))),
+                    None => admit(None),
+                }
+                ends.push(admitted.len());
+                demand.push(0);
+                demand.len() - 1
+            });
+            demand[number] += count;
+            types.push(number);
+        }
+        let network = AssignmentNetwork::new(kinds.iter().map(|(_, count)| *count).collect(), demand, admitted, ends);
         let flow = network.filled(control)?.ok_or(InferenceError::Contradiction)?;
-        for (of_type, of) in network.exchangeable(&flow).into_iter().zip(types.values()) {
-            let value_of = |at: usize| of_type.iter().map(|&kind| kinds[kind].0[at]).collect::<BTreeSet<u32>>();
-            let values: Vec<BTreeSet<u32>> = (0..self.exact.len()).map(value_of).collect();
-            for &(bucket, count) in of {
-                possible.places[bucket].insert(primary, SlotGroup { count, values: values.clone() });
+        let value_of = |of: &[u32], at: usize| {
+            let mut values: Vec<u32> = of.iter().map(|&kind| kinds[kind as usize].0[at]).collect();
+            if !values.is_sorted() {
+                values.sort_unstable();
+            }
+            values.dedup();
+            values
+        };
+        let values_of = |of: Vec<u32>| (0..self.exact.len()).map(|at| value_of(&of, at)).collect();
+        let values: Vec<Arc<[Vec<u32>]>> = network.exchangeable(&flow).into_iter().map(values_of).collect();
+        Ok(types.into_iter().map(|number| values[number].clone()).collect())
+    }
+
+    /// Removes from a bucket the values that its complete lists exclude.
+    fn cover(&self, places: &mut [SlotGroup], sets: &[Vec<u32>], control: &Control) -> Result<(), InferenceError> {
+        control.check()?;
+        for (attribute, set) in sets.iter().enumerate().filter(|(attribute, _)| self.exact[*attribute]) {
+            let steps = (set.len() as u64).pow(2).saturating_mul(places.len() as u64);
+            if steps <= MAX_COVER_STEPS && !remove_uncovered(places, set, attribute) {
+                return Err(InferenceError::Contradiction);
             }
         }
         Ok(())
@@ -168,11 +217,19 @@ impl ObservedDecomposition {
 
     /// The largest number of rows of a bucket that can have the same value of an attribute.
     pub(in crate::verifier) fn alike(&self, possible: &PossibleValues, bucket: usize, attribute: usize) -> u64 {
-        let mut alike: BTreeMap<u32, u64> = BTreeMap::new();
-        for places in possible.places[bucket].values() {
-            places.values[attribute].iter().for_each(|value| *alike.entry(*value).or_default() += places.count);
+        let set = &self.sets[bucket][attribute];
+        let mut alike = vec![0_u64; set.len()];
+        for slots in &possible.places[bucket] {
+            // possible values are published, and both lists rise
+            let mut at = 0;
+            for value in &slots.values[attribute] {
+                while set[at] < *value {
+                    at += 1;
+                }
+                alike[at] += slots.count;
+            }
         }
-        let most = alike.into_values().max().unwrap_or(0);
+        let most = alike.into_iter().max().unwrap_or(0);
         // if each published value belongs to a row, the other values need a row each
         let spare = (possible.rows[bucket] + 1).saturating_sub(self.sets[bucket][attribute].len() as u64);
         if self.exact[attribute] { most.min(spare) } else { most }
@@ -183,35 +240,45 @@ impl ObservedDecomposition {
         let mut found = Vec::new();
         for (bucket, sets) in self.sets.iter().enumerate() {
             for (attribute, set) in sets.iter().enumerate() {
-                let of = possible.places[bucket].values().flat_map(|places| &places.values[attribute]);
-                let of: BTreeSet<u32> = of.copied().collect();
-                found.extend(set.difference(&of).map(|value| (bucket, attribute, *value)));
+                let has = |value: &u32| {
+                    possible.places[bucket].iter().any(|of| of.values[attribute].binary_search(value).is_ok())
+                };
+                found.extend(set.iter().filter(|value| !has(value)).map(|value| (bucket, attribute, *value)));
             }
         }
         found
     }
 }
 
+/// Slots of one bucket and primary value.
+struct Slots {
+    primary: u32,
+    bucket: usize,
+    count: u64,
+}
+
 /// Removes values that a slot cannot have because another listed value would then have no row.
 ///
 /// Returns false where the listed values cannot all have rows.
-fn remove_uncovered(places: &mut BTreeMap<u32, SlotGroup>, set: &BTreeSet<u32>, attribute: usize) -> bool {
-    let of: Vec<&mut SlotGroup> = places.values_mut().collect();
-    let mut rows = JointRows {
-        free: of.iter().map(|places| places.count).collect(),
-        may: set
-            .iter()
-            .map(|value| (0..of.len()).filter(|&at| of[at].values[attribute].contains(value)).collect())
-            .collect(),
-        at: vec![None; set.len()],
-    };
-    if !(0..set.len()).all(|value| rows.place(value, &mut vec![false; of.len()])) {
+fn remove_uncovered(places: &mut [SlotGroup], set: &[u32], attribute: usize) -> bool {
+    let mut may = vec![Vec::new(); set.len()];
+    for (at, of) in places.iter().enumerate() {
+        let listed = of.values[attribute].iter().filter_map(|value| set.binary_search(value).ok());
+        listed.for_each(|value| may[value].push(at));
+    }
+    let free = places.iter().map(|places| places.count).collect();
+    let mut rows = JointRows { free, at: vec![None; set.len()] };
+    if !(0..set.len()).all(|value| rows.place(value, &may, &mut vec![false; places.len()])) {
         return false;
     }
-    let numbered: Vec<u32> = set.iter().copied().collect();
-    for (at, places) in of.into_iter().enumerate() {
-        places.values[attribute]
-            .retain(|value| numbered.binary_search(value).is_ok_and(|value| rows.may_stand(value, at)));
+    for (at, of) in places.iter_mut().enumerate() {
+        let stands = |value: &u32| set.binary_search(value).is_ok_and(|value| rows.may_stand(value, at, &may));
+        let left: Vec<u32> = of.values[attribute].iter().copied().filter(stands).collect();
+        if left.len() < of.values[attribute].len() {
+            let other =
+                |(number, values): (usize, &Vec<u32>)| if number == attribute { left.clone() } else { values.clone() };
+            of.values = of.values.iter().enumerate().map(other).collect();
+        }
     }
     true
 }
@@ -221,22 +288,22 @@ fn remove_uncovered(places: &mut BTreeMap<u32, SlotGroup>, set: &BTreeSet<u32>, 
 struct JointRows {
     /// For each primary value, the number of rows without a value.
     free: Vec<u64>,
-    /// For each value, the primary values of the rows that may have it.
-    may: Vec<Vec<usize>>,
     /// For each value, the primary value of its row.
     at: Vec<Option<usize>>,
 }
 
 impl JointRows {
     /// Finds a row for a value; other values may move to other rows.
-    fn place(&mut self, value: usize, tried: &mut [bool]) -> bool {
-        for at in self.may[value].clone() {
+    ///
+    /// `may` has the primary values of the rows that may have each value.
+    fn place(&mut self, value: usize, may: &[Vec<usize>], tried: &mut [bool]) -> bool {
+        for &at in &may[value] {
             if std::mem::replace(&mut tried[at], true) {
                 continue;
             }
             if self.free[at] > 0 {
                 self.free[at] -= 1;
-            } else if !(0..self.at.len()).any(|other| self.at[other] == Some(at) && self.place(other, tried)) {
+            } else if !(0..self.at.len()).any(|other| self.at[other] == Some(at) && self.place(other, may, tried)) {
                 continue;
             }
             self.at[value] = Some(at);
@@ -246,7 +313,7 @@ impl JointRows {
     }
 
     /// Whether all values have rows while this value has a row with the given primary value.
-    fn may_stand(&self, value: usize, at: usize) -> bool {
+    fn may_stand(&self, value: usize, at: usize, may: &[Vec<usize>]) -> bool {
         if self.at[value] == Some(at) || self.free[at] > 0 {
             return true;
         }
@@ -258,14 +325,14 @@ impl JointRows {
         let Some(out) = (0..others.at.len()).find(|other| others.at[*other] == Some(at)) else { return false };
         others.at[out] = None;
         let mut tried = vec![false; others.free.len()];
-        others.place(out, &mut tried)
+        others.place(out, may, &mut tried)
     }
 }
 
 impl PossibleValues {
     /// The possible values in the slots of a bucket, in the order of primary values.
-    pub(in crate::verifier) fn of_bucket(&self, bucket: usize) -> impl Iterator<Item = &Vec<BTreeSet<u32>>> {
-        self.places[bucket].values().map(|places| &places.values)
+    pub(in crate::verifier) fn of_bucket(&self, bucket: usize) -> impl Iterator<Item = &[Vec<u32>]> {
+        self.places[bucket].iter().map(|places| &places.values[..])
     }
 
     /// Inferences from the primary value of a target: fewer than `fewest` values remain.
@@ -273,12 +340,12 @@ impl PossibleValues {
         let mut found = Vec::new();
         for (bucket, places) in self.places.iter().enumerate() {
             for attribute in 0..attributes {
-                let few = places.iter().filter(|(_, of)| of.values[attribute].len() < fewest);
-                found.extend(few.map(|(&value, of)| {
-                    let left = &of.values[attribute];
-                    let share = certain_share(left, of.count);
-                    let (kind, known) = (BreachKind::Chain, vec![value]);
-                    InferableValue { bucket, attribute, kind, known, values: left.clone(), share }
+                let few = places.iter().filter(|of| of.values[attribute].len() < fewest);
+                found.extend(few.map(|of| {
+                    let left: BTreeSet<u32> = of.values[attribute].iter().copied().collect();
+                    let share = certain_share(&left, of.count);
+                    let (kind, known) = (BreachKind::Chain, vec![of.primary]);
+                    InferableValue { bucket, attribute, kind, known, values: left, share }
                 }));
             }
         }
@@ -295,7 +362,7 @@ impl PossibleValues {
     ) -> Result<Option<Vec<InferableValue>>, Cancelled> {
         let (mut found, mut work) = (Vec::new(), 0_u64);
         for (bucket, places) in self.places.iter().enumerate() {
-            let values: Vec<u32> = places.keys().copied().collect();
+            let values: Vec<u32> = places.iter().map(|of| of.primary).collect();
             // the listed choices of the bucket, with their attributes
             let mut listed: Vec<(usize, Vec<u32>)> = Vec::new();
             for size in 1..=limits.excluded.min(values.len().saturating_sub(1)) {
@@ -327,13 +394,13 @@ impl PossibleValues {
         listed: &mut Vec<(usize, Vec<u32>)>,
         found: &mut Vec<InferableValue>,
     ) {
-        let left = || self.places[bucket].iter().filter(|(value, _)| !excluded.contains(value)).map(|(_, of)| of);
+        let left = || self.places[bucket].iter().filter(|of| !excluded.contains(&of.primary));
         for attribute in 0..limits.attributes {
             let contains = |(of, fewer): &(usize, Vec<u32>)| {
                 *of == attribute && fewer.iter().all(|value| excluded.contains(value))
             };
-            let values: BTreeSet<u32> = left().flat_map(|of| &of.values[attribute]).copied().collect();
-            if values.len() < limits.fewest && !listed.iter().any(contains) {
+            let Some(values) = fewer_than(left().map(|of| &of.values[attribute]), limits.fewest) else { continue };
+            if !listed.iter().any(contains) {
                 listed.push((attribute, excluded.to_vec()));
                 let count = left().map(|of| of.count).sum();
                 let share = certain_share(&values, count);
@@ -351,7 +418,7 @@ impl PossibleValues {
         for (bucket, places) in self.places.iter().enumerate() {
             for (attribute, &l) in l.iter().enumerate() {
                 let mut sure: BTreeMap<u32, u64> = BTreeMap::new();
-                for of in places.values() {
+                for of in places {
                     if let (1, Some(value)) = (of.values[attribute].len(), of.values[attribute].first()) {
                         *sure.entry(*value).or_default() += of.count;
                     }
@@ -374,206 +441,23 @@ impl PossibleValues {
     }
 }
 
+/// All values of some lists; `None` if there are at least `fewest`.
+fn fewer_than<'a>(lists: impl Iterator<Item = &'a Vec<u32>>, fewest: usize) -> Option<BTreeSet<u32>> {
+    let mut all = BTreeSet::new();
+    for values in lists {
+        if values.len() >= fewest {
+            return None;
+        }
+        all.extend(values);
+        if all.len() >= fewest {
+            return None;
+        }
+    }
+    (all.len() < fewest).then_some(all)
+}
+
 /// Number of rows that certainly have the remaining value, and number of candidate rows.
 fn certain_share(values: &BTreeSet<u32>, count: u64) -> ShareOfRows {
     // a single remaining value is certain for all rows; several values are not
     ShareOfRows::new(if values.len() <= 1 { count } else { 0 }, count)
-}
-
-/// Bipartite flow network: kinds of rows supply types of slots.
-struct AssignmentNetwork {
-    /// Number of rows of each kind.
-    supply: Vec<u64>,
-    /// Number of slots of each type.
-    demand: Vec<u64>,
-    /// For each type, the kinds that it admits.
-    admitted: Vec<Vec<usize>>,
-}
-
-/// A kind that a type admits.
-#[derive(Clone, Copy)]
-struct AdmittedKind {
-    /// The type.
-    of: usize,
-    /// The index of the kind among those that the type admits.
-    at: usize,
-}
-
-/// A flow that may leave slots empty.
-struct Flow {
-    /// For each kind, the number of rows without a slot.
-    left: Vec<u64>,
-    /// For each type, the number of empty slots.
-    wanted: Vec<u64>,
-    /// For each type and admitted kind, the number of rows.
-    rows: Vec<Vec<u64>>,
-}
-
-/// A change of a flow that fills slots of a type.
-struct AugmentingPath {
-    /// The kind whose rows have no slot yet.
-    end: usize,
-    steps: Vec<AugmentingStep>,
-}
-
-/// A type on a path: it takes rows of one kind, and gives rows of another one.
-struct AugmentingStep {
-    of: usize,
-    /// The indexes of the kinds among those that the type admits.
-    taken: usize,
-    given: Option<usize>,
-}
-
-impl Flow {
-    /// Moves as many rows along a path to a type as it admits.
-    fn augment(&mut self, to: usize, path: &AugmentingPath) {
-        let spare = path.steps.iter().filter_map(|step| Some(self.rows[step.of][step.given?])).min();
-        let more = self.left[path.end].min(self.wanted[to]).min(spare.unwrap_or(u64::MAX));
-        for step in &path.steps {
-            self.rows[step.of][step.taken] += more;
-            if let Some(given) = step.given {
-                self.rows[step.of][given] -= more;
-            }
-        }
-        self.left[path.end] -= more;
-        self.wanted[to] -= more;
-    }
-}
-
-impl AssignmentNetwork {
-    /// The flow of each admitted kind into each type that fills all slots; `None` when none does.
-    fn filled(&self, control: &Control) -> Result<Option<Vec<Vec<u64>>>, Cancelled> {
-        if self.supply.iter().sum::<u64>() != self.demand.iter().sum::<u64>() {
-            return Ok(None);
-        }
-        let mut flow = Flow {
-            left: self.supply.clone(),
-            wanted: self.demand.clone(),
-            rows: self.admitted.iter().map(|kinds| vec![0; kinds.len()]).collect(),
-        };
-        // types with few kinds first
-        let mut order: Vec<usize> = (0..self.admitted.len()).collect();
-        order.sort_by_key(|of| self.admitted[*of].len());
-        for &of in &order {
-            for (at, &kind) in self.admitted[of].iter().enumerate() {
-                let more = flow.left[kind].min(flow.wanted[of]);
-                flow.rows[of][at] += more;
-                flow.left[kind] -= more;
-                flow.wanted[of] -= more;
-            }
-        }
-        let holders = self.holders();
-        while let Some(from) = (0..flow.wanted.len()).find(|&of| flow.wanted[of] > 0) {
-            control.check()?;
-            let Some(path) = self.augmenting_path(from, &flow, &holders) else { return Ok(None) };
-            flow.augment(from, &path);
-        }
-        Ok(Some(flow.rows))
-    }
-
-    /// The shortest augmenting path to a type: it takes a row of a kind from a type that can take another kind.
-    ///
-    /// `None` when the type cannot be filled.
-    fn augmenting_path(&self, from: usize, flow: &Flow, holders: &[Vec<AdmittedKind>]) -> Option<AugmentingPath> {
-        let mut before: Vec<Option<AdmittedKind>> = vec![None; self.supply.len()];
-        let mut given: Vec<Option<usize>> = vec![None; self.admitted.len()];
-        let (mut next, mut end) = (VecDeque::from([from]), None);
-        'search: while let Some(of) = next.pop_front() {
-            for (at, &kind) in self.admitted[of].iter().enumerate() {
-                if before[kind].is_some() {
-                    continue;
-                }
-                before[kind] = Some(AdmittedKind { of, at });
-                if flow.left[kind] > 0 {
-                    end = Some(kind);
-                    break 'search;
-                }
-                for holder in &holders[kind] {
-                    if holder.of != from && given[holder.of].is_none() && flow.rows[holder.of][holder.at] > 0 {
-                        given[holder.of] = Some(holder.at);
-                        next.push_back(holder.of);
-                    }
-                }
-            }
-        }
-        let end = end?;
-        let mut steps = Vec::new();
-        let mut kind = end;
-        while let Some(AdmittedKind { of, at }) = before[kind] {
-            steps.push(AugmentingStep { of, taken: at, given: given[of] });
-            let Some(place) = given[of] else { break };
-            kind = self.admitted[of][place];
-        }
-        Some(AugmentingPath { end, steps })
-    }
-
-    /// For each kind, the types that admit it, with its index among their kinds.
-    fn holders(&self) -> Vec<Vec<AdmittedKind>> {
-        let mut holders = vec![Vec::new(); self.supply.len()];
-        for (of, kinds) in self.admitted.iter().enumerate() {
-            kinds.iter().enumerate().for_each(|(at, &kind)| holders[kind].push(AdmittedKind { of, at }));
-        }
-        holders
-    }
-
-    /// For each type, the kinds that some complete flow assigns to it.
-    fn exchangeable(&self, flow: &[Vec<u64>]) -> Vec<Vec<usize>> {
-        let (types, kinds) = (self.admitted.len(), self.supply.len());
-        // edges lead from types to admitted kinds, and from kinds to types that hold a row of them
-        let mut edges: Vec<Vec<usize>> =
-            self.admitted.iter().map(|of| of.iter().map(|k| types + k).collect()).collect();
-        edges.resize(types + kinds, Vec::new());
-        for (of, held) in flow.iter().enumerate() {
-            for (&kind, _) in self.admitted[of].iter().zip(held).filter(|(_, held)| **held > 0) {
-                edges[types + kind].push(of);
-            }
-        }
-        let mut reversed = vec![Vec::new(); types + kinds];
-        for (from, to) in edges.iter().enumerate() {
-            to.iter().for_each(|&to| reversed[to].push(from));
-        }
-        let component = components(&edges, &reversed);
-        let is_exchangeable =
-            |of: usize, at: usize, kind: usize| flow[of][at] > 0 || component[of] == component[types + kind];
-        (0..types)
-            .map(|of| {
-                let kinds = self.admitted[of].iter().enumerate();
-                kinds.filter(|&(at, &kind)| is_exchangeable(of, at, kind)).map(|(_, &kind)| kind).collect()
-            })
-            .collect()
-    }
-}
-
-/// The strongly connected component of each node, by number (algorithm of Kosaraju).
-fn components(edges: &[Vec<usize>], reversed: &[Vec<usize>]) -> Vec<usize> {
-    let mut finished = Vec::with_capacity(edges.len());
-    let mut seen = vec![false; edges.len()];
-    for root in 0..edges.len() {
-        if std::mem::replace(&mut seen[root], true) {
-            continue;
-        }
-        let mut path = vec![(root, 0)];
-        while let Some((node, at)) = path.pop() {
-            match edges[node].get(at) {
-                None => finished.push(node),
-                Some(&to) => {
-                    path.push((node, at + 1));
-                    if !std::mem::replace(&mut seen[to], true) {
-                        path.push((to, 0));
-                    }
-                }
-            }
-        }
-    }
-    let mut component = vec![usize::MAX; edges.len()];
-    for (number, &root) in finished.iter().rev().enumerate() {
-        let mut open = vec![root];
-        while let Some(node) = open.pop() {
-            if component[node] == usize::MAX {
-                component[node] = number;
-                open.extend(reversed[node].iter().filter(|from| component[**from] == usize::MAX));
-            }
-        }
-    }
-    component
 }

@@ -1,5 +1,6 @@
 //! Guarantees, measures, taxonomies and Guardian Normal Form, literally as they are defined.
 
+mod assignment_network;
 pub(super) mod dependencies;
 pub(super) mod feasible_worlds;
 pub(super) mod fraction;

@@ -1,5 +1,3 @@
-use std::collections::BTreeSet;
-
 use ahash::AHashSet;
 
 /// Values of the rows of a part with buckets.
@@ -27,8 +25,8 @@ impl LabelledValues {
 pub(in crate::verifier) struct ObservedDecomposition {
     /// For each bucket, the primary values of its rows.
     pub(in crate::verifier) primary: Vec<Vec<u32>>,
-    /// For each bucket and other attribute, the published values.
-    pub(in crate::verifier) sets: Vec<Vec<BTreeSet<u32>>>,
+    /// For each bucket and other attribute, the published values, each once, rising.
+    pub(in crate::verifier) sets: Vec<Vec<Vec<u32>>>,
     /// The rows of the joint table: the primary value, and the others.
     pub(in crate::verifier) joint: Vec<(u32, Vec<u32>)>,
     /// For each other attribute, whether every published value belongs to a row.
@@ -51,11 +49,15 @@ impl ObservedDecomposition {
         for (label, value) in primary.rows() {
             rows.get_mut(at(label)?)?.push(value);
         }
-        let mut sets = vec![vec![BTreeSet::new(); lists.len()]; buckets];
+        let mut sets = vec![vec![Vec::new(); lists.len()]; buckets];
         for (number, list) in lists.iter().enumerate() {
             for (label, value) in list.rows() {
-                sets.get_mut(at(label)?)?[number].insert(value);
+                sets.get_mut(at(label)?)?[number].push(value);
             }
+        }
+        for set in sets.iter_mut().flatten() {
+            set.sort_unstable();
+            set.dedup();
         }
         let (first, others) = joint.split_first()?;
         let row = |(row, value): (usize, &u32)| (*value, others.iter().map(|of| of[row]).collect());

@@ -203,7 +203,7 @@ fn check_lists(
             log.fail(CheckName::Guarantee, detail);
         }
         // without noise, a bucket has at most as many values as rows
-        let many = |(rows, sets): (&Vec<u32>, &Vec<BTreeSet<u32>>)| sets[at].len() > rows.len();
+        let many = |(rows, sets): (&Vec<u32>, &Vec<Vec<u32>>)| sets[at].len() > rows.len();
         if observed.exact[at] && observed.primary.iter().zip(&observed.sets).any(many) {
             let detail = format!("table {name}: there are buckets with more values of {} than rows", input.name(attr));
             log.fail(CheckName::Guarantee, detail);
