@@ -1,6 +1,7 @@
 //! The association of two attributes: the mean-square contingency coefficient [Li et al. 2012, section 4.1],
 //! which is the square of Cramér's V [Cramer 1946].
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 
 use ahash::RandomState;
@@ -13,11 +14,16 @@ use crate::with_codes;
 /// Largest number of pairs of values per row that are counted in an array; above it, by hashing.
 const CELLS_PER_ROW: usize = 4;
 
+/// Smallest number of rows for each number of rows with a value that is kept.
+const ROWS_PER_KEPT_COUNT: usize = 16;
+
 /// An attribute as correlations see it: numbers of many values in bins of equal width.
 #[derive(Clone, Debug)]
 pub struct Coarse {
     codes: Codes,
     values: usize,
+    /// Number of rows with each value, where there are far more rows than values; of others it is counted when it is needed.
+    counts: Option<Vec<u32>>,
 }
 
 impl Coarse {
@@ -32,7 +38,16 @@ impl Coarse {
         let codes = with_codes!(&column.codes, codes => {
             Codes::collect(values, codes.iter().map(|&code| bin_of[code as usize]))
         });
-        Self { codes, values }
+        Self::from_codes(codes, values)
+    }
+
+    fn from_codes(codes: Codes, values: usize) -> Self {
+        let counts = (values.saturating_mul(ROWS_PER_KEPT_COUNT) <= codes.len()).then(|| counts(&codes, values));
+        Self { codes, values, counts }
+    }
+
+    fn counts(&self) -> Cow<'_, [u32]> {
+        self.counts.as_ref().map_or_else(|| counts(&self.codes, self.values).into(), |counts| counts[..].into())
     }
 }
 
@@ -98,15 +113,15 @@ impl Associations {
 #[must_use]
 pub fn phi_squared(a: &Coarse, b: &Coarse) -> f64 {
     assert_eq!(a.codes.len(), b.codes.len(), "columns of unequal length");
-    let (of_a, of_b) = (counts(a), counts(b));
-    let occurring = |counts: &[u64]| counts.iter().filter(|count| **count > 0).count();
+    let (of_a, of_b) = (a.counts(), b.counts());
+    let occurring = |counts: &[u32]| counts.iter().filter(|count| **count > 0).count();
     let fewer = occurring(&of_a).min(occurring(&of_b));
     if fewer < 2 {
         return 0.0;
     }
     let term = |cell: usize, count: u64| {
         let count = count as f64;
-        count * count / (of_a[cell / b.values] as f64 * of_b[cell % b.values] as f64)
+        count * count / (f64::from(of_a[cell / b.values]) * f64::from(of_b[cell % b.values]))
     };
     let cells = a.values.saturating_mul(b.values);
     let sum: f64 = if cells / CELLS_PER_ROW <= a.codes.len().max(1 << 10) {
@@ -119,9 +134,10 @@ pub fn phi_squared(a: &Coarse, b: &Coarse) -> f64 {
     ((sum - 1.0) / (fewer - 1) as f64).clamp(0.0, 1.0)
 }
 
-fn counts(a: &Coarse) -> Vec<u64> {
-    let mut counts = vec![0; a.values];
-    with_codes!(&a.codes, codes => codes.iter().for_each(|&code| counts[code as usize] += 1));
+/// Number of rows with each value.
+fn counts(codes: &Codes, values: usize) -> Vec<u32> {
+    let mut counts = vec![0; values];
+    with_codes!(codes, codes => codes.iter().for_each(|&code| counts[code as usize] += 1));
     counts
 }
 
@@ -152,7 +168,7 @@ mod tests {
     use super::*;
 
     fn coarse(values: usize, codes: &[u32]) -> Coarse {
-        Coarse { codes: Codes::collect(values, codes.iter().copied()), values }
+        Coarse::from_codes(Codes::collect(values, codes.iter().copied()), values)
     }
 
     /// The definition, over all pairs of values.

@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 
 use super::limits::MedianSplit;
-use super::space::SplitSpace;
+use super::space::{OrdinalRange, SplitSpace};
 use crate::microdata::Codes;
 use crate::with_codes;
 
@@ -25,6 +25,21 @@ struct DimensionWidth {
     span: u64,
 }
 
+/// A median of ordinals.
+struct Median {
+    ordinal: u32,
+    /// Number of rows with a smaller ordinal.
+    below: usize,
+    /// Whether no row has a larger ordinal.
+    last: bool,
+}
+
+/// Number of rows after which a range is compared with that of the table.
+const RANGE_ROWS: usize = 64;
+
+/// Largest number of counters for each row; above it, medians are selected.
+const COUNTERS_PER_ROW: usize = 2;
+
 /// Memory that buckets use in turn.
 #[derive(Default)]
 pub struct Scratch {
@@ -33,6 +48,8 @@ pub struct Scratch {
     /// Ordinals of the rows of the bucket, and a copy for the selection of the median.
     of_rows: Vec<u32>,
     ordinals: Vec<u32>,
+    /// Number of rows with each ordinal.
+    counts: Vec<u32>,
     pub(super) left: Vec<u32>,
     pub(super) right: Vec<u32>,
 }
@@ -43,7 +60,7 @@ impl<'a> SplitCandidates<'a> {
     pub fn new(space: &'a SplitSpace, split: MedianSplit, rows: &'a [u32], scratch: &'a mut Scratch) -> Self {
         scratch.order.clear();
         for (index, dimension) in space.dimensions.iter().enumerate() {
-            let (low, high) = with_codes!(&dimension.ordinals, ordinals => range_in(ordinals, rows));
+            let (low, high) = with_codes!(&dimension.ordinals, ordinals => range_in(ordinals, rows, dimension.range));
             if low < high {
                 let (width, span) = (dimension.axis.width(low, high), dimension.span);
                 scratch.order.push(DimensionWidth { dimension: index, width, span });
@@ -62,12 +79,18 @@ impl<'a> SplitCandidates<'a> {
     }
 }
 
-/// Smallest and largest ordinal of `rows`.
-fn range_in<T: Copy + Ord + Into<u32>>(ordinals: &[T], rows: &[u32]) -> (u32, u32) {
+/// Smallest and largest ordinal of `rows`, of which none is outside the range of the table.
+fn range_in<T: Copy + Ord + Into<u32>>(ordinals: &[T], rows: &[u32], of_table: OrdinalRange) -> (u32, u32) {
     let Some(&first) = rows.first() else { return (0, 0) };
     let first = ordinals[first as usize];
-    let of_rows = rows.iter().map(|&row| ordinals[row as usize]);
-    let (low, high) = of_rows.fold((first, first), |(low, high), ordinal| (low.min(ordinal), high.max(ordinal)));
+    let (mut low, mut high) = (first, first);
+    for rows in rows.chunks(RANGE_ROWS) {
+        let of_rows = rows.iter().map(|&row| ordinals[row as usize]);
+        (low, high) = of_rows.fold((low, high), |(low, high), ordinal| (low.min(ordinal), high.max(ordinal)));
+        if low.into() == of_table.low && high.into() == of_table.high {
+            break;
+        }
+    }
     (low.into(), high.into())
 }
 
@@ -87,30 +110,53 @@ impl Scratch {
     fn cut(&mut self, ordinals: &Codes, rows: &[u32], split: MedianSplit) {
         self.of_rows.clear();
         with_codes!(ordinals, ordinals => put(ordinals, rows, &mut self.of_rows));
-        self.ordinals.clone_from(&self.of_rows);
         let middle = match split {
             MedianSplit::Relaxed => rows.len() / 2,
             MedianSplit::Strict => (rows.len() - 1) / 2,
         };
-        let (below, &mut median, above) = self.ordinals.select_nth_unstable(middle);
+        let Median { ordinal: median, below, last } = self.median(middle);
         // number of rows with the median value that go to the left
         let mut of_median = match split {
-            MedianSplit::Relaxed => middle - below.iter().filter(|ordinal| **ordinal < median).count(),
-            MedianSplit::Strict if above.iter().any(|ordinal| *ordinal > median) => usize::MAX,
+            MedianSplit::Relaxed => middle - below,
+            MedianSplit::Strict if !last => usize::MAX,
             MedianSplit::Strict => 0,
         };
-        self.left.clear();
-        self.right.clear();
-        for (&row, ordinal) in rows.iter().zip(&self.of_rows) {
-            let side = match ordinal.cmp(&median) {
-                Ordering::Less => &mut self.left,
-                Ordering::Equal if of_median > 0 => {
-                    of_median -= 1;
-                    &mut self.left
-                }
-                Ordering::Equal | Ordering::Greater => &mut self.right,
-            };
-            side.push(row);
+        let Self { of_rows, left, right, .. } = self;
+        left.resize(rows.len(), 0);
+        right.resize(rows.len(), 0);
+        let (mut to_left, mut to_right) = (0, 0);
+        for (&row, &ordinal) in rows.iter().zip(&*of_rows) {
+            let of_equal = ordinal == median && of_median > 0;
+            of_median -= usize::from(of_equal);
+            let is_left = ordinal < median || of_equal;
+            // written to both: which half a row comes to cannot be predicted
+            left[to_left] = row;
+            right[to_right] = row;
+            to_left += usize::from(is_left);
+            to_right += usize::from(!is_left);
         }
+        left.truncate(to_left);
+        right.truncate(to_right);
+    }
+
+    /// The ordinal at a position of the sorted ordinals of the bucket.
+    fn median(&mut self, middle: usize) -> Median {
+        let Self { of_rows, ordinals, counts, .. } = self;
+        let most = of_rows.iter().copied().max().map_or(0, |most| most as usize);
+        if most >= of_rows.len() * COUNTERS_PER_ROW {
+            ordinals.clone_from(of_rows);
+            let (below, &mut ordinal, above) = ordinals.select_nth_unstable(middle);
+            let below = below.iter().filter(|other| **other < ordinal).count();
+            return Median { ordinal, below, last: above.iter().all(|other| *other == ordinal) };
+        }
+        counts.clear();
+        counts.resize(most + 1, 0);
+        of_rows.iter().for_each(|&ordinal| counts[ordinal as usize] += 1);
+        let (mut ordinal, mut below) = (0, 0);
+        while below + counts[ordinal] as usize <= middle {
+            below += counts[ordinal] as usize;
+            ordinal += 1;
+        }
+        Median { ordinal: ordinal as u32, below, last: ordinal == most }
     }
 }

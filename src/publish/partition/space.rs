@@ -14,12 +14,20 @@ pub struct SplitSpace {
     pub(super) strata: Option<StratumRows>,
 }
 
+/// The smallest and the largest ordinal of some rows.
+#[derive(Clone, Copy)]
+pub(super) struct OrdinalRange {
+    pub(super) low: u32,
+    pub(super) high: u32,
+}
+
 /// One dimension: an attribute along its axis.
 pub(super) struct Dimension {
     pub(super) axis: Axis,
     /// Ordinal of each row on the axis.
     pub(super) ordinals: Codes,
-    /// Width from the smallest to the largest value of the table.
+    /// The smallest and the largest ordinal of the table, and the width between them.
+    pub(super) range: OrdinalRange,
     pub(super) span: u64,
 }
 
@@ -35,7 +43,7 @@ impl SplitSpace {
             let most = of_code.iter().copied().max().map_or(0, |most| most as usize + 1);
             let ordinals = Codes::collect(most, column.codes.iter().map(|code| of_code[code as usize]));
             let span = if low < high { axis.width(low, high) } else { 0 };
-            Dimension { axis, ordinals, span }
+            Dimension { axis, ordinals, range: OrdinalRange { low, high }, span }
         };
         Self { dimensions: attributes.iter().map(dimension).collect(), strata: None }
     }
