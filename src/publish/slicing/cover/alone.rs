@@ -26,9 +26,8 @@
 //! See `docs/spec/overlapping-slicing.md#guarantee` and `#proof`.
 
 use super::dense::JoinTooDenseError;
-use super::halves::HalfPredicate;
 use super::margins::{BucketMargins, MarginCounts, rows_of};
-use super::weights::{self, CountProduct, NaturalLog, UnreducedFraction, ValueWeight, WorstShare};
+use super::weights::{self, CountProduct, ScaledFloat, UnreducedFraction, ValueWeight, WorstShare};
 
 use crate::control::{Cancelled, Control};
 use crate::microdata::{AttrSet, branches};
@@ -123,7 +122,8 @@ impl<'a> BucketwiseChecker<'a> {
         Ok(found.worst.filter(|_| found.broken))
     }
 
-    fn holds(&self, rows: &[u32]) -> bool {
+    /// Whether the bucket of `rows` keeps the bound.
+    pub(super) fn holds(&self, rows: &[u32]) -> bool {
         let counts = self.margins.count(rows);
         let mut found = KnownShares { broken: false, worst: None, steps: 0 };
         // a half that takes too many steps is refused; it never takes more than the whole
@@ -155,7 +155,7 @@ impl<'a> BucketwiseChecker<'a> {
         let divided = weighed.iter().any(|value| value.over > 1);
         for &divided in if divided { &[false, true][..] } else { &[false] } {
             let (mut floats, exactly) =
-                (made::<NaturalLog>(weighed, divided), || made::<UnreducedFraction>(weighed, divided));
+                (made::<ScaledFloat>(weighed, divided), || made::<UnreducedFraction>(weighed, divided));
             found.broken |= !weights::holds(&self.bound, &mut floats, exactly);
             if let Some(worst) = &mut found.worst {
                 worst.see(&self.bound, attributes, &mut floats, exactly);
@@ -258,11 +258,5 @@ impl KnownShares {
     /// Whether the check is decided.
     const fn is_enough(&self) -> bool {
         self.broken && self.worst.is_none()
-    }
-}
-
-impl HalfPredicate for BucketwiseChecker<'_> {
-    fn allows(&mut self, _: u32, left: &[u32], right: &[u32]) -> bool {
-        self.holds(left) && self.holds(right)
     }
 }

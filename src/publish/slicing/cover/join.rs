@@ -1,11 +1,9 @@
 //! Size of the natural join of a bucket's columns: combinations of one row per column that agree on shared attributes.
 
-use std::collections::HashMap;
-
-use ahash::RandomState;
+use smallvec::SmallVec;
 
 use super::dense::JoinTooDenseError;
-use super::margins::{BucketMargins, MarginCounts};
+use super::margins::{BucketMargins, MarginCount};
 use crate::control::{Cancelled, Control};
 use crate::microdata::{Attr, AttrSet};
 
@@ -76,49 +74,52 @@ impl NaturalJoin {
     }
 
     /// Sizes of the components in a bucket of `rows` rows. Their product is the size of the join.
-    pub(super) fn sizes(
+    pub(super) fn sizes<'c>(
         &self,
         margins: &BucketMargins<'_>,
-        counts: &MarginCounts,
+        counts: impl Fn(usize) -> &'c MarginCount,
         rows: u64,
     ) -> Result<Vec<u128>, JoinTooDenseError> {
         let size = |part: &JoinComponent| match part {
             JoinComponent::Alone => Ok(u128::from(rows)),
-            JoinComponent::Several(steps) => several(margins, counts, steps),
+            JoinComponent::Several(steps) => several(margins, &counts, steps),
         };
         self.0.iter().map(size).collect()
     }
 }
 
+/// Codes of the attributes that later steps need.
+type Key = SmallVec<[u32; 4]>;
+
+/// Combinations of earlier columns: what they share with the next column, their key and their number.
+type Combinations = Vec<(Key, Key, u128)>;
+
 /// Joins column by column, counting each combination of values that later steps need.
-fn several(
+fn several<'c>(
     margins: &BucketMargins<'_>,
-    counts: &MarginCounts,
+    counts: &impl Fn(usize) -> &'c MarginCount,
     steps: &[ColumnJoin],
 ) -> Result<u128, JoinTooDenseError> {
-    type Sums = HashMap<Vec<u32>, u128, RandomState>;
-    type Shared<'a> = HashMap<Vec<u32>, Vec<(&'a [u32], u128)>, RandomState>;
     let mut known: Vec<Attr> = Vec::new();
-    let mut sums: Sums = std::iter::once((Vec::new(), 1)).collect();
+    let mut sums: Vec<(Key, u128)> = vec![(Key::new(), 1)];
     let mut steps_taken = 0;
     for ColumnJoin { margin, asked } in steps {
         let attributes = margins.attributes(*margin);
-        let shared: Vec<usize> = (0..known.len()).filter(|&at| attributes.contains(known[at])).collect();
-        let mut by_shared = Shared::default();
-        for (key, sum) in &sums {
-            let of_shared = shared.iter().map(|&at| key[at]).collect();
-            by_shared.entry(of_shared).or_default().push((key, *sum));
-        }
-        let mut next = Sums::default();
-        let mut wanted: Vec<u32> = Vec::new();
-        let counted = &counts[*margin];
+        let shared: SmallVec<[usize; 4]> = (0..known.len()).filter(|&at| attributes.contains(known[at])).collect();
+        let of_shared = |(key, sum): (Key, u128)| (shared.iter().map(|&at| key[at]).collect(), key, sum);
+        let mut by_shared: Combinations = sums.into_iter().map(of_shared).collect();
+        by_shared.sort_unstable_by(|a, b| a.0.cmp(&b.0));
+        let mut next: Vec<(Key, u128)> = Vec::new();
+        let mut wanted = Key::new();
+        let counted = counts(*margin);
         for place in 0..counted.len() {
             let (value, paired) = counted.at(place);
             for &(sensitive, rows) in paired {
                 let code = |attr: Attr| margins.code(*margin, value, attr).unwrap_or(sensitive);
                 wanted.clear();
                 wanted.extend(shared.iter().map(|&at| code(known[at])));
-                for (key, sum) in by_shared.get(&wanted).into_iter().flatten() {
+                let begin = by_shared.partition_point(|(of, ..)| *of < wanted);
+                for (_, key, sum) in by_shared[begin..].iter().take_while(|(of, ..)| *of == wanted) {
                     steps_taken += 1;
                     if steps_taken > margins.max_combinations() {
                         return Err(JoinTooDenseError);
@@ -128,13 +129,36 @@ fn several(
                         None => code(*attr),
                     };
                     let more = sum.checked_mul(u128::from(rows)).ok_or(JoinTooDenseError)?;
-                    let slot = next.entry(asked.iter().map(of).collect()).or_default();
-                    *slot = slot.checked_add(more).ok_or(JoinTooDenseError)?;
+                    next.push((asked.iter().map(of).collect(), more));
                 }
             }
+            if next.len() > 2 * MIN_ADDED_UP && place % MIN_ADDED_UP == 0 {
+                add_up(&mut next)?;
+            }
         }
+        add_up(&mut next)?;
         (known, sums) = (asked.clone(), next);
     }
     // no attribute is needed after the last step
-    Ok(sums.values().sum())
+    sums.iter().try_fold(0_u128, |all, (_, sum)| all.checked_add(*sum)).ok_or(JoinTooDenseError)
+}
+
+/// Number of values between sums, so that equal combinations do not fill the memory.
+const MIN_ADDED_UP: usize = 1 << 12;
+
+/// Adds up the numbers of equal keys.
+fn add_up(sums: &mut Vec<(Key, u128)>) -> Result<(), JoinTooDenseError> {
+    sums.sort_unstable_by(|a, b| a.0.cmp(&b.0));
+    let mut overflown = false;
+    sums.dedup_by(|next, first| {
+        let same = next.0 == first.0;
+        if same {
+            match first.1.checked_add(next.1) {
+                Some(sum) => first.1 = sum,
+                None => overflown = true,
+            }
+        }
+        same
+    });
+    if overflown { Err(JoinTooDenseError) } else { Ok(()) }
 }

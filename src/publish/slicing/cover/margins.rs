@@ -93,27 +93,23 @@ impl<'a> BucketMargins<'a> {
         keys::together(self.table, attributes.without(self.sensitive), control)
     }
 
-    /// One row of each combination of some attributes, the sensitive one apart.
-    pub(super) fn representatives(&self, attributes: AttrSet, control: &Control) -> Result<Vec<u32>, Cancelled> {
-        Ok(MarginAttributes::rows_of(&self.together(attributes, control)?))
+    /// Number of margins.
+    pub(super) const fn len(&self) -> usize {
+        self.all.len()
     }
 
     /// Counts the rows of a bucket in every margin.
     pub(super) fn count(&self, rows: &[u32]) -> MarginCounts {
-        self.count_but(rows, &[])
+        (0..self.len()).map(|margin| self.count_one(margin, rows)).collect()
     }
 
-    /// Counts the rows of a bucket in every margin but some, which stay empty.
-    pub(super) fn count_but(&self, rows: &[u32], left_out: &[usize]) -> MarginCounts {
-        let column = self.table.column(self.sensitive);
-        let count = |(number, margin): (usize, &MarginAttributes)| match left_out.contains(&number) {
-            true => MarginCount::default(),
-            false if margin.attributes.contains(self.sensitive) => {
-                margin.count(rows, column.domain.len(), |row| column.codes.get(row))
-            }
+    /// Counts the rows of a bucket in one margin.
+    pub(super) fn count_one(&self, margin: usize, rows: &[u32]) -> MarginCount {
+        let (column, margin) = (self.table.column(self.sensitive), &self.all[margin]);
+        match margin.attributes.contains(self.sensitive) {
+            true => margin.count(rows, column.domain.len(), |row| column.codes.get(row)),
             false => margin.count(rows, 1, |_| 0),
-        };
-        self.all.iter().enumerate().map(count).collect()
+        }
     }
 
     /// A counter for a margin without the sensitive attribute.
@@ -152,14 +148,6 @@ impl DenseCounter {
     /// Number of rows with a value.
     pub(super) fn rows(&self, value: u32) -> u32 {
         self.rows_with[value as usize]
-    }
-
-    /// A copy of the counts that stays.
-    pub(super) fn kept(&mut self) -> MarginCount {
-        self.occurring.sort_unstable();
-        let values = self.occurring.iter().zip(1..).map(|(&value, end)| (value, end)).collect();
-        let paired = self.occurring.iter().map(|&value| (0, self.rows_with[value as usize])).collect();
-        MarginCount { values, paired }
     }
 }
 

@@ -20,13 +20,17 @@ use smallvec::SmallVec;
 use super::dense::JoinTooDenseError;
 use super::halves::HalfPredicate;
 use super::join::NaturalJoin;
-use super::margins::{BucketMargins, DenseCounter, MarginCounts, rows_of};
-use super::weights::{self, CountProduct, NaturalLog, UnreducedFraction, ValueWeight, WorstShare};
+use super::margins::{BucketMargins, DenseCounter, MarginCount, rows_of};
+use super::weights::{self, CountProduct, ScaledFloat, UnreducedFraction, ValueWeight, WorstShare};
 
 use crate::control::{Cancelled, Control};
 use crate::microdata::{AttrSet, branches};
+use crate::publish::partition::TallyGroups;
 use crate::publish::slicing::counts::FrequencyBound;
 use crate::publish::slicing::posterior::BucketWeights;
+
+/// Largest number of rows of a bucket that are looked at one by one, in place of counts.
+const MAX_SCANNED_ROWS: usize = 32;
 
 /// Predicate of splits after which every row keeps the bound over all matching buckets.
 pub(super) struct OverlapMixtureChecker<'a> {
@@ -41,6 +45,8 @@ pub(super) struct OverlapMixtureChecker<'a> {
     /// One row of each identity, and its side: its values in the columns with the sensitive attribute.
     identities: Vec<u32>,
     sides: Vec<u32>,
+    /// Identity of each row.
+    of_rows: Vec<u32>,
     /// For each identity, the matching buckets, and the number of these in which a value is too frequent.
     matched: Vec<SmallVec<[u32; 4]>>,
     bad_in: Vec<u32>,
@@ -50,6 +56,9 @@ pub(super) struct OverlapMixtureChecker<'a> {
     spare: Vec<Vec<DenseCounter>>,
     revealed: [HalfShares; 2],
 }
+
+/// Weights of the values of a row.
+type WeightList<W> = SmallVec<[ValueWeight<W>; 8]>;
 
 /// A column without the sensitive attribute.
 #[derive(Clone, Copy)]
@@ -136,18 +145,26 @@ pub(super) struct CoverColumns<'c> {
     pub(super) sensitive: &'c [AttrSet],
 }
 
+/// One row of each group.
+fn representatives(groups: &TallyGroups) -> Vec<u32> {
+    let mut rows = vec![0; groups.count as usize];
+    (0..).zip(&groups.of_row).for_each(|(row, &group)| rows[group as usize] = row);
+    rows
+}
+
 /// All attributes of some columns.
 fn union(columns: &[AttrSet]) -> AttrSet {
     columns.iter().fold(AttrSet::EMPTY, |all, set| all.union(*set))
 }
 
 struct MixtureBucketState {
-    counts: MarginCounts,
+    rows: Vec<u32>,
+    /// Counts by margin, made when they are needed.
+    counts: Vec<OnceCell<MarginCount>>,
     /// Counts of the columns that are counted apart, during the trial of the split that makes the bucket.
     dense: Vec<DenseCounter>,
-    rows: u64,
-    /// Sizes of the join by choice, computed when needed.
-    sizes: OnceCell<Result<Vec<Vec<u128>>, JoinTooDenseError>>,
+    /// Sizes of the join by choice, each computed when it is needed.
+    sizes: Vec<OnceCell<Result<Vec<u128>, JoinTooDenseError>>>,
     /// Matching identities; empty when the bucket is closed.
     matching: Vec<MatchingIdentity>,
 }
@@ -160,12 +177,31 @@ struct MatchingIdentity {
     bad: bool,
 }
 
-/// A bucket with the sizes of its joins.
-#[derive(Clone, Copy)]
-struct SizedBucket<'b> {
+/// A bucket, seen by one row.
+struct SeenBucket<'b> {
     bucket: &'b MixtureBucketState,
-    /// Sizes by choice; empty if these are not needed.
-    sizes: &'b [Vec<u128>],
+    /// Number of rows that agree with the row, by column without the sensitive attribute.
+    rows_with: SmallVec<[u32; 4]>,
+}
+
+/// A row, weighed in a bucket.
+#[derive(Clone, Copy)]
+struct WeighedRow<'b> {
+    row: u32,
+    bucket: &'b MixtureBucketState,
+    /// Sizes of the join of the bucket; empty if they are not needed.
+    sizes: &'b [u128],
+    choice: usize,
+    kind: WeightKind,
+}
+
+impl SeenBucket<'_> {
+    /// The factor of the columns without the sensitive attribute.
+    fn common<W: CountProduct>(&self) -> W {
+        let mut common = W::one();
+        self.rows_with.iter().for_each(|&rows| common.times(u128::from(rows)));
+        common
+    }
 }
 
 /// Weighting of a bucket.
@@ -192,15 +228,16 @@ impl<'a> OverlapMixtureChecker<'a> {
             .map(|chosen| SensitiveColumnSet::new(&mut margins, columns.others, &chosen, weights, control))
             .collect::<Result<Vec<_>, _>>()?;
         let paired = union(columns.sensitive);
-        let identities = margins.representatives(union(columns.others).union(paired), control)?;
-        let of_rows = margins.together(paired, control)?;
-        let sides = identities.iter().map(|&row| of_rows.of_row[row as usize]).collect();
+        let of_rows = margins.together(union(columns.others).union(paired), control)?;
+        let identities = representatives(&of_rows);
+        let sides_of_rows = margins.together(paired, control)?;
+        let sides = identities.iter().map(|&row| sides_of_rows.of_row[row as usize]).collect();
         // margins that are looked up only
         let apart: Vec<usize> =
             others.iter().copied().filter(|margin| !choices.iter().any(|choice| choice.uses(*margin))).collect();
         let other = |&margin: &usize| QiColumn { margin, apart: apart.iter().position(|of| *of == margin) };
         let others: Vec<QiColumn> = others.iter().map(other).collect();
-        let revealed = || HalfShares { of_sides: vec![None; of_rows.count as usize], known: Vec::new() };
+        let revealed = || HalfShares { of_sides: vec![None; sides_of_rows.count as usize], known: Vec::new() };
         Ok(Self {
             margins,
             others,
@@ -214,6 +251,7 @@ impl<'a> OverlapMixtureChecker<'a> {
             matched: vec![SmallVec::from_slice(&[0]); identities.len()],
             bad_in: vec![0; identities.len()],
             identities,
+            of_rows: of_rows.of_row,
             buckets: Vec::new(),
         })
     }
@@ -222,8 +260,8 @@ impl<'a> OverlapMixtureChecker<'a> {
     pub(super) fn begin(&mut self) -> Result<Result<Option<WorstShare>, JoinTooDenseError>, Cancelled> {
         let rows: Vec<u32> = (0..self.margins.rows() as u32).collect();
         let mut whole = self.bucket(&rows);
-        self.settle(&mut whole);
-        if let Err(dense) = self.sizes(&whole) {
+        self.spare.push(std::mem::take(&mut whole.dense));
+        if let Some(dense) = (0..self.choices.len()).find_map(|choice| self.sizes(&whole, choice).err()) {
             return Ok(Err(dense));
         }
         let mut worst = WorstShare::none();
@@ -245,86 +283,77 @@ impl<'a> OverlapMixtureChecker<'a> {
 
     /// Counts rows as a bucket, in spare memory if there is any.
     fn bucket(&mut self, rows: &[u32]) -> MixtureBucketState {
-        let counts = self.margins.count_but(rows, &self.apart);
-        let spare = self.spare.pop();
         let fresh = || self.apart.iter().map(|&margin| self.margins.dense(margin)).collect();
-        let mut dense: Vec<DenseCounter> = spare.unwrap_or_else(fresh);
+        let mut dense: Vec<DenseCounter> = self.spare.pop().unwrap_or_else(fresh);
         for (dense, &margin) in dense.iter_mut().zip(&self.apart) {
             dense.count(&self.margins, margin, rows);
         }
-        MixtureBucketState { counts, dense, rows: rows.len() as u64, sizes: OnceCell::new(), matching: Vec::new() }
+        MixtureBucketState {
+            rows: rows.to_vec(),
+            counts: (0..self.margins.len()).map(|_| OnceCell::new()).collect(),
+            dense,
+            sizes: self.choices.iter().map(|_| OnceCell::new()).collect(),
+            matching: Vec::new(),
+        }
     }
 
-    /// Sizes of the join of a bucket, by choice. A half takes no longer than the whole.
-    fn sizes<'b>(&self, bucket: &'b MixtureBucketState) -> Result<&'b [Vec<u128>], JoinTooDenseError> {
-        let sizes = bucket.sizes.get_or_init(|| {
-            let size = |choice: &SensitiveColumnSet| choice.join.sizes(&self.margins, &bucket.counts, bucket.rows);
-            self.choices.iter().map(size).collect()
+    /// Counts of a bucket in a margin.
+    fn counts<'b>(&self, bucket: &'b MixtureBucketState, margin: usize) -> &'b MarginCount {
+        bucket.counts[margin].get_or_init(|| self.margins.count_one(margin, &bucket.rows))
+    }
+
+    /// Sizes of the join of a bucket in a choice. A half takes no longer than the whole.
+    fn sizes<'b>(&self, bucket: &'b MixtureBucketState, choice: usize) -> Result<&'b [u128], JoinTooDenseError> {
+        let sizes = bucket.sizes[choice].get_or_init(|| {
+            let (counts, rows) = (|margin| self.counts(bucket, margin), bucket.rows.len() as u64);
+            self.choices[choice].join.sizes(&self.margins, counts, rows)
         });
         sizes.as_deref().map_err(|dense| *dense)
-    }
-
-    /// Stores the counts of a bucket and frees its trial memory.
-    fn settle(&mut self, bucket: &mut MixtureBucketState) {
-        for (dense, &margin) in bucket.dense.iter_mut().zip(&self.apart) {
-            bucket.counts[margin] = dense.kept();
-        }
-        self.spare.push(std::mem::take(&mut bucket.dense));
     }
 
     /// Number of rows of a bucket that agree with a row on a column without the sensitive attribute.
     fn rows_with(&self, row: u32, bucket: &MixtureBucketState, other: QiColumn) -> u32 {
         let value = self.margins.value(other.margin, row);
-        match other.apart.and_then(|at| bucket.dense.get(at)) {
-            Some(dense) => dense.rows(value),
-            None => bucket.counts[other.margin].rows(value),
+        if let Some(dense) = other.apart.and_then(|at| bucket.dense.get(at)) {
+            return dense.rows(value);
         }
+        if bucket.rows.len() <= MAX_SCANNED_ROWS {
+            return bucket.rows.iter().filter(|&&row| self.margins.value(other.margin, row) == value).count() as u32;
+        }
+        self.counts(bucket, other.margin).rows(value)
     }
 
     /// Whether some column with the sensitive attribute holds the values of a row.
     fn has_side(&self, row: u32, bucket: &MixtureBucketState) -> bool {
-        let occurs = |&column: &usize| !bucket.counts[column].paired(self.margins.value(column, row)).is_empty();
+        let occurs = |&column: &usize| !self.counts(bucket, column).paired(self.margins.value(column, row)).is_empty();
         self.choices.iter().flat_map(|choice| &choice.sensitive).any(occurs)
     }
 
-    /// Adds the weights of the sensitive values of a row in a bucket. The sizes are empty if they are not needed.
-    fn weigh<W: CountProduct>(
-        &self,
-        row: u32,
-        SizedBucket { bucket, sizes }: SizedBucket<'_>,
-        choice: usize,
-        kind: WeightKind,
-        out: &mut Vec<ValueWeight<W>>,
-    ) {
+    /// Adds the weights of the sensitive values of a row in a bucket, of which `common` is a factor.
+    fn weigh<W: CountProduct>(&self, weighed: WeighedRow<'_>, mut common: W, out: &mut WeightList<W>) {
+        let WeighedRow { row, bucket, sizes, choice, kind } = weighed;
         let value = |column: usize| self.margins.value(column, row);
-        let (of, counts) = (&self.choices[choice], &bucket.counts);
-        let mut common = W::one();
-        for &other in &self.others {
-            match self.rows_with(row, bucket, other) {
-                0 => return,
-                rows => common.times(u128::from(rows)),
-            }
-        }
+        let (of, counts) = (&self.choices[choice], |margin: usize| self.counts(bucket, margin));
         let shared = match kind {
             WeightKind::OfJoin => {
-                sizes.get(choice).into_iter().flatten().for_each(|size| common.over(*size));
+                sizes.iter().for_each(|size| common.over(*size));
                 &[][..]
             }
             WeightKind::OfMatchings => of.shared.as_deref().unwrap_or_default(),
         };
         let Some((&first, more)) = of.sensitive.split_first() else { return };
-        'values: for &(sensitive, rows) in counts[first].paired(value(first)) {
+        'values: for &(sensitive, rows) in counts(first).paired(value(first)) {
             let mut weight = common.clone();
             weight.times(u128::from(rows));
             for &column in more {
-                match rows_of(counts[column].paired(value(column)), sensitive) {
+                match rows_of(counts(column).paired(value(column)), sensitive) {
                     0 => continue 'values,
                     rows => weight.times(u128::from(rows)),
                 }
             }
             for &margin in shared {
                 // a row that agrees on a column also agrees on its shared attributes, so that the divisor is positive
-                weight.over(u128::from(self.margins.rows_with(margin, &counts[margin], row, sensitive)));
+                weight.over(u128::from(self.margins.rows_with(margin, counts(margin), row, sensitive)));
             }
             out.push(ValueWeight { code: sensitive, weight });
         }
@@ -332,36 +361,44 @@ impl<'a> OverlapMixtureChecker<'a> {
 
     /// Whether a row keeps the bound over some of the buckets that it matches.
     fn keeps<'b>(&self, row: u32, buckets: &[&'b MixtureBucketState], mut worst: Option<&mut WorstShare>) -> bool {
-        let mut floats: Vec<ValueWeight<NaturalLog>> = Vec::new();
+        let mut floats: WeightList<ScaledFloat> = SmallVec::new();
         let mut kept = true;
-        // the size of a single bucket is a factor of all values alike
-        let mut sized: SmallVec<[SizedBucket<'b>; 4]> = SmallVec::new();
-        for &bucket in buckets {
-            let sizes = if buckets.len() > 1 { self.sizes(bucket) } else { Ok(&[][..]) };
-            let Ok(sizes) = sizes else { return false };
-            sized.push(SizedBucket { bucket, sizes });
-        }
+        let seen = |&bucket: &&'b MixtureBucketState| {
+            let rows_with = self.others.iter().map(|&other| self.rows_with(row, bucket, other));
+            SeenBucket { bucket, rows_with: rows_with.collect() }
+        };
+        let mut seen: SmallVec<[SeenBucket<'b>; 4]> = buckets.iter().map(seen).collect();
+        seen.retain(|seen| !seen.rows_with.contains(&0));
         for (choice, set) in self.choices.iter().enumerate() {
             let kinds = if set.shared.is_some() {
                 &[WeightKind::OfJoin, WeightKind::OfMatchings][..]
             } else {
                 &[WeightKind::OfJoin]
             };
+            // the size of a single bucket is a factor of all values alike
+            let size = |seen: &SeenBucket<'b>| match buckets.len() {
+                1 => Ok(&[][..]),
+                _ => self.sizes(seen.bucket, choice),
+            };
+            let Ok(sizes) = seen.iter().map(size).collect::<Result<SmallVec<[&[u128]; 4]>, _>>() else { return false };
+            let sized = || seen.iter().zip(sizes.iter().copied());
             for &kind in kinds {
                 floats.clear();
-                for &of in &sized {
-                    self.weigh(row, of, choice, kind, &mut floats);
+                for (seen, sizes) in sized() {
+                    let weighed = WeighedRow { row, bucket: seen.bucket, sizes, choice, kind };
+                    self.weigh(weighed, seen.common(), &mut floats);
                 }
                 if floats.is_empty() {
                     // these columns exclude the buckets
                     continue;
                 }
                 let exactly = || {
-                    let mut exact: Vec<ValueWeight<UnreducedFraction>> = Vec::new();
-                    for &of in &sized {
-                        self.weigh(row, of, choice, kind, &mut exact);
+                    let mut exact: WeightList<UnreducedFraction> = SmallVec::new();
+                    for (seen, sizes) in sized() {
+                        let weighed = WeighedRow { row, bucket: seen.bucket, sizes, choice, kind };
+                        self.weigh(weighed, seen.common(), &mut exact);
                     }
-                    exact
+                    exact.into_vec()
                 };
                 kept &= weights::holds(&self.bound, &mut floats, exactly);
                 match &mut worst {
@@ -374,6 +411,30 @@ impl<'a> OverlapMixtureChecker<'a> {
         kept
     }
 
+    /// Shares of a side in a half, which all rows of the side have in common.
+    fn shares(&self, side: u32, row: u32, half: &MixtureBucketState, revealed: &mut HalfShares) -> SideShares {
+        revealed.side(side, || match self.has_side(row, half) {
+            false => SideShares::Absent,
+            true if self.keeps(row, &[half], None) => SideShares::Good,
+            true => SideShares::Bad,
+        })
+    }
+
+    /// Whether a half matches the columns of a row without the sensitive attribute.
+    fn has_others(&self, row: u32, half: &MixtureBucketState) -> bool {
+        self.others.iter().all(|&other| self.rows_with(row, half, other) > 0)
+    }
+
+    /// Whether a half is bad for one of its rows that matches nothing else: it then violates the bound for certain.
+    fn refuses(&self, half: &MixtureBucketState, other: &MixtureBucketState, revealed: &mut HalfShares) -> bool {
+        half.rows.iter().take(Control::STRIDE).any(|&row| {
+            let identity = self.of_rows[row as usize] as usize;
+            self.matched[identity].len() == 1
+                && self.shares(self.sides[identity], row, half, revealed) == SideShares::Bad
+                && !(self.has_others(row, other) && self.has_side(row, other))
+        })
+    }
+
     /// Plans the split of a bucket, with the identities that match each half. `None` if one would violate the bound.
     fn plan(
         &self,
@@ -383,6 +444,10 @@ impl<'a> OverlapMixtureChecker<'a> {
         revealed: &mut [HalfShares; 2],
     ) -> Option<Vec<OverlapChange>> {
         revealed.iter_mut().for_each(HalfShares::forget);
+        let [left, right] = halves;
+        if self.refuses(left, right, &mut revealed[0]) || self.refuses(right, left, &mut revealed[1]) {
+            return None;
+        }
         let mut plan = Vec::with_capacity(split.matching.len());
         for (number, &MatchingIdentity { identity, bad }) in split.matching.iter().enumerate() {
             if number % Control::STRIDE == 0 && self.control.check().is_err() {
@@ -393,14 +458,10 @@ impl<'a> OverlapMixtureChecker<'a> {
             let side = self.sides[identity as usize];
             let mut into = [None; 2];
             for ((into, half), revealed) in into.iter_mut().zip(halves).zip(revealed.iter_mut()) {
-                if self.others.iter().any(|&other| self.rows_with(row, half, other) == 0) {
+                if !self.has_others(row, half) {
                     continue;
                 }
-                let found = revealed.side(side, || match self.has_side(row, half) {
-                    false => SideShares::Absent,
-                    true if self.keeps(row, &[half], None) => SideShares::Good,
-                    true => SideShares::Bad,
-                });
+                let found = self.shares(side, row, half, revealed);
                 *into = (found != SideShares::Absent).then_some(found == SideShares::Bad);
                 bad_in += u32::from(found == SideShares::Bad);
             }
@@ -453,8 +514,7 @@ impl HalfPredicate for OverlapMixtureChecker<'_> {
         self.revealed = revealed;
         match plan {
             Some(plan) => {
-                self.settle(&mut left);
-                self.settle(&mut right);
+                self.spare.extend([std::mem::take(&mut left.dense), std::mem::take(&mut right.dense)]);
                 self.split(bucket, [left, right], plan);
                 true
             }

@@ -12,12 +12,14 @@ mod halves;
 mod join;
 mod margins;
 mod mixed;
+mod nearby;
 mod weights;
 
 use self::alone::BucketwiseChecker;
-use self::halves::{HalfPredicate, RenumberedPredicate};
+use self::halves::{RenumberedLocal, RenumberedPredicate};
 use self::margins::BucketMargins;
 use self::mixed::{CoverColumns, OverlapMixtureChecker};
+use self::nearby::NearbyRows;
 use self::weights::WorstShare;
 use super::columns::{ColumnsError, MAX_SENSITIVE_COLUMNS};
 use super::counts::FrequencyBound;
@@ -28,7 +30,7 @@ use crate::control::Control;
 use crate::microdata::{AttrSet, Table, branches};
 use crate::publication::{Guarantee, Ratio};
 use crate::publish::assign::BucketAssignment;
-use crate::publish::partition::{self, TableAnnotations};
+use crate::publish::partition::{self, PartitionError, TableAnnotations};
 
 /// Every choice of one or more columns.
 fn choices(columns: &[AttrSet]) -> impl Iterator<Item = Vec<AttrSet>> {
@@ -72,14 +74,29 @@ impl SlicingPlan {
         annotations: &dyn TableAnnotations,
         control: &Control,
     ) -> Result<BucketAssignment, SlicingError> {
-        let part = |predicate: &mut dyn HalfPredicate| -> Result<BucketAssignment, SlicingError> {
-            let (space, mut predicate) = (self.space(table, annotations), RenumberedPredicate::wrap(predicate));
-            Ok(partition::partition(space, table.rows(), self.limits(), &mut predicate, control)?)
+        let (rows, space) = (table.rows(), || self.space(table, annotations));
+        let nearby = match rows > self.tuning.unnumbered_rows {
+            true => Some(NearbyRows::new(table, space(), self.tuning, control)?),
+            false => None,
         };
-        let cover = Cover { table, columns, max_combinations: MAX_COMBINATIONS, control };
-        match self.begin_cover(cover, annotations)? {
-            SplitChecker::Alone(mut alone) => part(&mut alone),
-            SplitChecker::Mixed(mut mixed) => part(&mut *mixed),
+        let nearby_table = nearby.as_ref().map_or(table, |nearby| &nearby.table);
+        let cover = Cover { table: nearby_table, columns, max_combinations: MAX_COMBINATIONS, control };
+        let begun = match self.begin_cover(cover, annotations) {
+            Ok(begun) => begun,
+            // of equal shares, the first one in the order of the table is named
+            Err(error) => return self.check_cover(table, columns, annotations, control).and(Err(error)),
+        };
+        let numbers = nearby.as_ref().map(|nearby| nearby.numbers.clone());
+        match begun {
+            SplitChecker::Alone(alone) => {
+                let mut predicate = RenumberedLocal::wrap(|rows: &[u32]| alone.holds(rows), numbers);
+                let buckets = partition::partition_apart(space(), rows, self.limits(), &mut predicate, control);
+                Ok(buckets.map_err(PartitionError::cancelled)?)
+            }
+            SplitChecker::Mixed(mut mixed) => {
+                let mut predicate = RenumberedPredicate::wrap(&mut *mixed, numbers);
+                Ok(partition::partition(space(), rows, self.limits(), &mut predicate, control)?)
+            }
         }
     }
 

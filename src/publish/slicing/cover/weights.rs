@@ -1,11 +1,12 @@
-//! Weights of sensitive values: products and quotients of counts, as logarithms if these decide, otherwise exact.
+//! Weights of sensitive values: products and quotients of counts, as floats if these decide, otherwise exact.
 
 use num_bigint::BigUint;
 
 use crate::microdata::AttrSet;
 use crate::publish::slicing::counts::FrequencyBound;
 
-/// Relative distance from the bound below which shares are computed exactly. Errors of a hundred logarithms are far smaller.
+/// Relative distance from the bound below which shares are computed exactly. Rounding errors of some hundred factors are far
+/// smaller.
 const WEIGHT_EPSILON: f64 = 1e-9;
 
 /// A product of counts.
@@ -18,21 +19,52 @@ pub(super) trait CountProduct: Clone {
     fn over(&mut self, number: u128);
 }
 
-/// Natural logarithm of a weight.
+/// A float with a larger exponent: `significand * 2^(SCALE * exponent)`.
 #[derive(Clone, Copy)]
-pub(super) struct NaturalLog(pub(super) f64);
+pub(super) struct ScaledFloat {
+    significand: f64,
+    exponent: i32,
+}
 
-impl CountProduct for NaturalLog {
+/// Step of the exponent, so that a product with a count of 128 bits is never infinite or zero.
+const SCALE: i32 = 512;
+/// `2^SCALE`.
+const STEP: f64 = f64::from_bits((1023 + SCALE as u64) << 52);
+
+impl ScaledFloat {
+    fn rescaled(mut self) -> Self {
+        if self.significand > STEP {
+            self.significand /= STEP;
+            self.exponent += 1;
+        } else if self.significand < STEP.recip() && self.significand > 0.0 {
+            self.significand *= STEP;
+            self.exponent -= 1;
+        }
+        self
+    }
+
+    /// The number over `2^(SCALE * exponent)`; 0 if it is far smaller.
+    fn over_scale(self, exponent: i32) -> f64 {
+        match exponent - self.exponent {
+            0 => self.significand,
+            steps => self.significand * (-f64::from(SCALE) * f64::from(steps)).exp2(),
+        }
+    }
+}
+
+impl CountProduct for ScaledFloat {
     fn one() -> Self {
-        Self(0.0)
+        Self { significand: 1.0, exponent: 0 }
     }
 
     fn times(&mut self, count: u128) {
-        self.0 += (count as f64).ln();
+        self.significand *= count as f64;
+        *self = self.rescaled();
     }
 
     fn over(&mut self, number: u128) {
-        self.0 -= (number as f64).ln();
+        self.significand /= number as f64;
+        *self = self.rescaled();
     }
 }
 
@@ -80,10 +112,10 @@ impl LargestShare {
 
 /// Whether no sensitive value exceeds the bound. A value that is listed several times has the sum of its weights.
 ///
-/// `exactly` computes the same weights exactly, if logarithms do not decide.
+/// `exactly` computes the same weights exactly, if floats do not decide.
 pub(super) fn holds(
     bound: &FrequencyBound,
-    weights: &mut [ValueWeight<NaturalLog>],
+    weights: &mut [ValueWeight<ScaledFloat>],
     exactly: impl FnOnce() -> Vec<ValueWeight<UnreducedFraction>>,
 ) -> bool {
     clearly(bound, weights).unwrap_or_else(|| {
@@ -98,20 +130,19 @@ pub(super) fn holds(
 }
 
 /// Decides by floats; `None` if the case is not clear.
-fn clearly(bound: &FrequencyBound, weights: &mut [ValueWeight<NaturalLog>]) -> Option<bool> {
-    weights.sort_unstable_by_key(|of| of.code);
-    let (sums, all, informative) = floats(bound, weights);
+fn clearly(bound: &FrequencyBound, weights: &mut [ValueWeight<ScaledFloat>]) -> Option<bool> {
+    let sums = FloatSums::new(bound, weights);
     let l = bound.l.to_f64();
     let mut kept = true;
-    for ValueWeight { code, weight: sum } in sums {
-        let among = if bound.annotations.is_excludable(code) { all } else { informative };
-        if (l * sum - among).abs() <= WEIGHT_EPSILON * all {
+    for (code, sum) in sums.iter() {
+        let among = sums.among(bound, code);
+        if (l * sum - among).abs() <= WEIGHT_EPSILON * sums.all {
             return None;
         }
         kept &= l * sum < among;
     }
     // a sum of zero is decided exactly
-    (informative > WEIGHT_EPSILON * all).then_some(kept)
+    (sums.informative > WEIGHT_EPSILON * sums.all).then_some(kept)
 }
 
 /// Weights of values over a common denominator, values rising.
@@ -161,15 +192,11 @@ impl WorstShare {
         &mut self,
         bound: &FrequencyBound,
         attributes: AttrSet,
-        weights: &mut [ValueWeight<NaturalLog>],
+        weights: &mut [ValueWeight<ScaledFloat>],
         exactly: impl FnOnce() -> Vec<ValueWeight<UnreducedFraction>>,
     ) {
-        weights.sort_unstable_by_key(|of| of.code);
-        let (sums, all, informative) = floats(bound, weights);
-        let share = |sum: &ValueWeight<f64>| {
-            sum.weight / if bound.annotations.is_excludable(sum.code) { all } else { informative }
-        };
-        let about = sums.iter().map(share).fold(0.0, f64::max);
+        let sums = FloatSums::new(bound, weights);
+        let about = sums.iter().map(|(code, sum)| sum / sums.among(bound, code)).fold(0.0, f64::max);
         if about < self.about * (1.0 + WEIGHT_EPSILON) {
             return;
         }
@@ -179,18 +206,36 @@ impl WorstShare {
     }
 }
 
-/// Weights of values relative to the largest one, their sum, and the sum of values that are not excluded. Values rise.
-fn floats(bound: &FrequencyBound, weights: &[ValueWeight<NaturalLog>]) -> (Vec<ValueWeight<f64>>, f64, f64) {
-    let largest = weights.iter().map(|of| of.weight.0).fold(f64::NEG_INFINITY, f64::max);
-    let sum = |run: &[ValueWeight<NaturalLog>]| ValueWeight {
-        code: run[0].code,
-        weight: run.iter().map(|of| (of.weight.0 - largest).exp()).sum::<f64>(),
-    };
-    let sums: Vec<ValueWeight<f64>> = weights.chunk_by(|a, b| a.code == b.code).map(sum).collect();
-    let all = sums.iter().map(|sum| sum.weight).sum();
-    let informative = sums.iter().filter(|sum| !bound.annotations.is_excludable(sum.code));
-    let informative = informative.map(|sum| sum.weight).sum();
-    (sums, all, informative)
+/// Weights of values over a common scale.
+struct FloatSums<'w> {
+    /// Values rise.
+    weights: &'w [ValueWeight<ScaledFloat>],
+    exponent: i32,
+    /// Sum of all weights, and of those of values that are not excluded.
+    all: f64,
+    informative: f64,
+}
+
+impl<'w> FloatSums<'w> {
+    fn new(bound: &FrequencyBound, weights: &'w mut [ValueWeight<ScaledFloat>]) -> Self {
+        weights.sort_unstable_by_key(|of| of.code);
+        let exponent = weights.iter().map(|of| of.weight.exponent).max().unwrap_or(0);
+        let mut sums = Self { weights, exponent, all: 0.0, informative: 0.0 };
+        let informative = sums.iter().filter(|(code, _)| !bound.annotations.is_excludable(*code));
+        (sums.all, sums.informative) = (sums.iter().map(|(_, sum)| sum).sum(), informative.map(|(_, sum)| sum).sum());
+        sums
+    }
+
+    /// Each value with its sum.
+    fn iter(&self) -> impl Iterator<Item = (u32, f64)> {
+        let sum = |run: &[ValueWeight<ScaledFloat>]| run.iter().map(|of| of.weight.over_scale(self.exponent)).sum();
+        self.weights.chunk_by(|a, b| a.code == b.code).map(move |run| (run[0].code, sum(run)))
+    }
+
+    /// The sum that bounds a value.
+    fn among(&self, bound: &FrequencyBound, code: u32) -> f64 {
+        if bound.annotations.is_excludable(code) { self.all } else { self.informative }
+    }
 }
 
 fn largest(bound: &FrequencyBound, weights: &[ValueWeight<UnreducedFraction>]) -> Option<LargestShare> {
