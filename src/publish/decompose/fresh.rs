@@ -6,7 +6,7 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-use super::repeats::{BucketValues, FewestRepeats, repeats};
+use super::repeats::{FewestRepeats, RowValueCounts, repeats};
 use super::{RowsByGroup, SensitiveCodesByRow};
 use crate::control::{Cancelled, Control};
 use crate::random::RandomStream;
@@ -38,7 +38,7 @@ pub fn fresh_pick(
         stream.shuffle(list);
     }
     let mut picked: RowsByGroup = Vec::with_capacity(groups.len());
-    let mut values = BucketValues::new(sensitive);
+    let mut values = RowValueCounts::new(sensitive);
     for group in groups {
         control.check()?;
         let mut of_primary: Vec<(usize, u32)> = group
@@ -123,8 +123,8 @@ struct SwapSearch<'a> {
     tried: Vec<Option<u64>>,
     /// Number of primary values that a bucket shares with each other one; 0 between calls.
     shared: Vec<u32>,
-    here: BucketValues<'a>,
-    there: BucketValues<'a>,
+    here: RowValueCounts<'a>,
+    there: RowValueCounts<'a>,
 }
 
 impl<'a> SwapSearch<'a> {
@@ -147,8 +147,8 @@ impl<'a> SwapSearch<'a> {
             moved: vec![0; groups.len()],
             tried: vec![None; groups.len()],
             shared: vec![0; groups.len()],
-            here: BucketValues::new(sensitive),
-            there: BucketValues::new(sensitive),
+            here: RowValueCounts::new(sensitive),
+            there: RowValueCounts::new(sensitive),
             groups,
         }
     }

@@ -100,7 +100,7 @@ struct RowExchanges {
     begin: usize,
     /// Fewest values that an exchange adds.
     least: u32,
-    /// Which of them add so many.
+    /// Which of them add no more than that.
     best: u64,
 }
 

@@ -31,14 +31,14 @@ impl FewestRepeats {
 }
 
 /// Counts of the values of the rows of one bucket, by other attribute.
-pub(super) struct BucketValues<'a> {
+pub(super) struct RowValueCounts<'a> {
     sensitive: &'a SensitiveCodesByRow,
     /// Number of rows with each code.
     counts: Vec<Vec<u32>>,
     rows: Vec<u32>,
 }
 
-impl<'a> BucketValues<'a> {
+impl<'a> RowValueCounts<'a> {
     /// The values of an empty bucket.
     pub(super) fn new(sensitive: &'a SensitiveCodesByRow) -> Self {
         let counts = |codes: &Vec<u32>| vec![0; codes.iter().max().map_or(0, |most| *most as usize + 1)];
@@ -66,7 +66,7 @@ impl<'a> BucketValues<'a> {
         self.rows.push(row);
     }
 
-    /// Number of attributes in which a further row would repeat a value.
+    /// Number of attributes in which one more row would repeat a value.
     pub(super) fn repeated(&self, row: u32) -> usize {
         let of = self.counts.iter().zip(&self.sensitive.others);
         of.filter(|(counts, codes)| counts[codes[row as usize] as usize] > 0).count()

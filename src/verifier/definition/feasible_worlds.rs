@@ -27,7 +27,7 @@ const MAX_FEASIBILITY_PAIRS: u64 = 1 << 26;
 /// Maximal cost of the cover check: the square of the listed values times the primary values.
 const MAX_COVER_STEPS: u64 = 1 << 20;
 
-/// Slots of a bucket with the same primary value.
+/// PrimarySlots of a bucket with the same primary value.
 struct SlotGroup {
     primary: u32,
     count: u64,
@@ -99,18 +99,18 @@ impl ObservedDecomposition {
     pub(in crate::verifier) fn possible(&self, control: &Control) -> Result<PossibleValues, InferenceError> {
         let kinds = self.kinds();
         let slots = self.slots();
-        let primaries: Vec<&[Slots]> = slots.chunk_by(|a, b| a.primary == b.primary).collect();
+        let primaries: Vec<&[PrimarySlots]> = slots.chunk_by(|a, b| a.primary == b.primary).collect();
         let has_slots = |value: &u32| primaries.binary_search_by_key(value, |of| of[0].primary).is_ok();
         if !kinds.keys().all(has_slots) || self.sets.len() != self.primary.len() {
             return Err(InferenceError::Contradiction);
         }
-        let kinds_of = |of: &[Slots]| kinds.get(&of[0].primary).map(|kinds| &kinds[..]);
+        let kinds_of = |of: &[PrimarySlots]| kinds.get(&of[0].primary).map(|kinds| &kinds[..]);
         let pairs = primaries.iter().map(|of| of.len() as u64 * kinds_of(of).map_or(0, |kinds| kinds.len() as u64));
         let found = pairs.fold(0, u64::saturating_add);
         if found > MAX_FEASIBILITY_PAIRS {
             return Err(InferenceError::TooMany { limit: MAX_FEASIBILITY_PAIRS, found });
         }
-        let values = |of: &&[Slots]| match kinds_of(of) {
+        let values = |of: &&[PrimarySlots]| match kinds_of(of) {
             Some(kinds) => self.values_of_slots(kinds, of, control),
             // the joint table has no row with the value: all published values of the bucket are possible
             None => Ok(of.iter().map(|slots| self.sets[slots.bucket].clone().into()).collect()),
@@ -140,11 +140,11 @@ impl ObservedDecomposition {
     }
 
     /// The slots of all buckets, by primary value and bucket.
-    fn slots(&self) -> Vec<Slots> {
+    fn slots(&self) -> Vec<PrimarySlots> {
         let rows = self.primary.iter().enumerate().flat_map(|(bucket, rows)| rows.iter().map(move |v| (*v, bucket)));
         let mut rows: Vec<(u32, usize)> = rows.collect();
         rows.sort_unstable();
-        let slots = |of: &[(u32, usize)]| Slots { primary: of[0].0, bucket: of[0].1, count: of.len() as u64 };
+        let slots = |of: &[(u32, usize)]| PrimarySlots { primary: of[0].0, bucket: of[0].1, count: of.len() as u64 };
         rows.chunk_by(|a, b| a == b).map(slots).collect()
     }
 
@@ -154,7 +154,7 @@ impl ObservedDecomposition {
     fn values_of_slots(
         &self,
         kinds: &[(&[u32], u64)],
-        slots: &[Slots],
+        slots: &[PrimarySlots],
         control: &Control,
     ) -> Result<Vec<Arc<[Vec<u32>]>>, InferenceError> {
         // kinds stand in the order of their first other value
@@ -165,7 +165,7 @@ impl ObservedDecomposition {
         let (mut admitted, mut ends, mut demand): (Vec<u32>, Vec<usize>, Vec<u64>) = Default::default();
         let mut numbers: AHashMap<&[Vec<u32>], usize> = AHashMap::new();
         let mut types = Vec::with_capacity(slots.len());
-        for &Slots { bucket, count, .. } in slots {
+        for &PrimarySlots { bucket, count, .. } in slots {
             control.check()?;
             let sets = &self.sets[bucket][..];
             let number = *numbers.entry(sets).or_insert_with(|| {
@@ -250,8 +250,8 @@ impl ObservedDecomposition {
     }
 }
 
-/// Slots of one bucket and primary value.
-struct Slots {
+/// PrimarySlots of one bucket and primary value.
+struct PrimarySlots {
     primary: u32,
     bucket: usize,
     count: u64,
