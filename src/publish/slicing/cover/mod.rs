@@ -79,14 +79,14 @@ impl SlicingPlan {
             true => Some(NearbyRows::new(table, space(), self.tuning, control)?),
             false => None,
         };
-        let nearby_table = nearby.as_ref().map_or(table, |nearby| &nearby.table);
+        let (nearby, numbers) = nearby.map(|nearby| (nearby.table, nearby.numbers)).unzip();
+        let nearby_table = nearby.as_ref().unwrap_or(table);
         let cover = Cover { table: nearby_table, columns, max_combinations: MAX_COMBINATIONS, control };
         let begun = match self.begin_cover(cover, annotations) {
             Ok(begun) => begun,
             // of equal shares, the first one in the order of the table is named
             Err(error) => return self.check_cover(table, columns, annotations, control).and(Err(error)),
         };
-        let numbers = nearby.as_ref().map(|nearby| nearby.numbers.clone());
         match begun {
             SplitChecker::Alone(alone) => {
                 let mut predicate = RenumberedLocal::wrap(|rows: &[u32]| alone.holds(rows), numbers);
