@@ -19,8 +19,10 @@ pub(super) struct GroupedRows {
 }
 
 impl GroupedRows {
-    pub(super) fn new(column: &Column, control: &Control) -> Result<Self, Cancelled> {
-        let counts: Vec<u32> = column.counts().into_iter().map(|count| count as u32).collect();
+    /// The first `rows` rows of a column.
+    pub(super) fn new(column: &Column, rows: usize, control: &Control) -> Result<Self, Cancelled> {
+        let mut counts: Vec<u32> = vec![0; column.domain.len()];
+        with_codes!(&column.codes, values => values[..rows].iter().for_each(|&code| counts[code as usize] += 1));
         let mut codes: Vec<u32> = (0..counts.len() as u32).filter(|&code| counts[code as usize] > 0).collect();
         codes.sort_unstable_by_key(|&code| mixed(u64::from(code)));
         let mut ends = vec![0; counts.len()];
@@ -29,9 +31,9 @@ impl GroupedRows {
             ends[code as usize] = start;
             start += counts[code as usize];
         }
-        let mut rows = vec![0; column.codes.len()];
+        let mut rows = vec![0; rows];
         with_codes!(&column.codes, values => {
-            for (row, &code) in values.iter().enumerate() {
+            for (row, &code) in values[..rows.len()].iter().enumerate() {
                 if row.is_multiple_of(Control::STRIDE) {
                     control.check()?;
                 }
@@ -48,8 +50,13 @@ impl GroupedRows {
         self.codes.len()
     }
 
+    /// The number of rows.
+    pub(super) fn rows(&self) -> usize {
+        self.rows.len()
+    }
+
     /// The number of rows with `code`.
-    pub(super) fn count(&self, code: u32) -> usize {
+    fn count(&self, code: u32) -> usize {
         self.counts[code as usize] as usize
     }
 

@@ -19,6 +19,9 @@ const MAX_VISITED_ROWS: u64 = 1 << 33;
 /// Numbers of rows on which a pair is tried before all rows; the first refute nearly all pairs of independent columns.
 const TRIED_ROWS: [usize; 3] = [1 << 11, 1 << 14, 1 << 17];
 
+/// Inverse of the share of the rows by which single determinants are tried first.
+const FIRST_ROWS_FRACTION: usize = 16;
+
 /// Number of pairs that are tried in parallel.
 ///
 /// It does not depend on the machine, since the work limit applies between such groups of pairs.
@@ -198,6 +201,8 @@ pub(super) struct SearchedColumn<'a> {
     most_groups: usize,
     /// Maximal number of groups of a dependency that saves anything.
     most_saving_groups: usize,
+    /// The number of rows of each code.
+    pub(super) of_codes: Vec<u64>,
     /// The rows without the most frequent value, where they are few.
     pub(super) rare_rows: Option<Vec<u32>>,
 }
@@ -230,6 +235,7 @@ impl<'a> SearchedColumn<'a> {
             most_errors: tolerated.min(others as u128 / 2) as usize,
             most_groups: 0,
             most_saving_groups: 0,
+            of_codes,
             rare_rows,
         }))
     }
@@ -278,9 +284,10 @@ impl<'a> Search<'a> {
         Ok(Self { columns, candidates, determined, factorials, threshold, visits, found, rejected })
     }
 
-    fn grouped(&self, column: &SearchedColumn<'_>) -> Result<GroupedRows, Cancelled> {
-        self.visits.add(column.column.codes.len())?;
-        GroupedRows::new(column.column, self.visits.control())
+    /// The first `rows` rows of a column.
+    fn grouped(&self, column: &SearchedColumn<'_>, rows: usize) -> Result<GroupedRows, Cancelled> {
+        self.visits.add(rows)?;
+        GroupedRows::new(column.column, rows, self.visits.control())
     }
 
     /// Finds all dependencies with one determinant.
@@ -296,13 +303,7 @@ impl<'a> Search<'a> {
             if dependents.is_empty() {
                 continue;
             }
-            let rows = self.grouped(determinant)?;
-            let errors: Vec<Option<usize>> = dependents
-                .par_iter()
-                .map_init(CodeNumbers::default, |numbers, dependent| {
-                    singles::errors(&rows, determinant, dependent, numbers, &self.visits)
-                })
-                .collect::<Result<_, _>>()?;
+            let errors = self.errors(determinant, &dependents)?;
             let (from, groups) = (determinant.attr, determinant.values);
             for (dependent, errors) in dependents.iter().zip(errors) {
                 let Some(errors) = errors else { continue };
@@ -323,6 +324,43 @@ impl<'a> Search<'a> {
         Ok(())
     }
 
+    /// The errors of one determinant in each of `dependents`; `None` above what the dependent allows.
+    fn errors(
+        &self,
+        determinant: &SearchedColumn<'_>,
+        dependents: &[&SearchedColumn<'_>],
+    ) -> Result<Vec<Option<usize>>, Cancelled> {
+        let all = determinant.column.codes.len();
+        let by_group = |rows: &GroupedRows, some: Vec<usize>| -> Result<Vec<(usize, usize)>, Cancelled> {
+            let errors = some.into_par_iter().map_init(CodeNumbers::default, |numbers, at| {
+                let errors = singles::errors_by_group(rows, dependents[at], numbers, &self.visits)?;
+                Ok(errors.map(|errors| (at, errors)))
+            });
+            Ok(errors.collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect())
+        };
+        let mut errors = vec![None; dependents.len()];
+        for (errors, dependent) in errors.iter_mut().zip(dependents) {
+            if let Some(rare) = &dependent.rare_rows {
+                self.visits.add(rare.len())?;
+                *errors = singles::errors_of_rare_values(determinant, dependent, rare);
+            }
+        }
+        let mut remaining: Vec<usize> =
+            (0..dependents.len()).filter(|&at| dependents[at].rare_rows.is_none()).collect();
+        // some rows have no more errors than all rows, and the first of them refute most dependencies
+        for rows in [all / FIRST_ROWS_FRACTION, all] {
+            if remaining.is_empty() {
+                break;
+            }
+            let found = by_group(&self.grouped(determinant, rows)?, remaining)?;
+            remaining = found.iter().map(|(at, _)| *at).collect();
+            if rows == all {
+                found.into_iter().for_each(|(at, found)| errors[at] = Some(found));
+            }
+        }
+        Ok(errors)
+    }
+
     /// Finds dependencies with two determinants; false when the remaining pairs are left out after `most` visited rows.
     fn pairs(&mut self, most: u64) -> Result<bool, Cancelled> {
         for finer in 0..self.columns.len() {
@@ -335,7 +373,7 @@ impl<'a> Search<'a> {
             if coarser.is_empty() {
                 continue;
             }
-            let rows = self.grouped(&self.columns[finer])?;
+            let rows = self.grouped(&self.columns[finer], self.columns[finer].column.codes.len())?;
             for some in coarser.chunks(PARALLEL_PAIRS) {
                 if self.visits.rows() >= most {
                     return Ok(false);
@@ -431,7 +469,7 @@ impl<'a> Search<'a> {
         if exact.is_empty() {
             return Ok(Vec::new());
         }
-        let rows_of_other = self.grouped(other)?;
+        let rows_of_other = self.grouped(other, all)?;
         let judged = |dependent: &&SearchedColumn<'_>| {
             let inside = |member, of: &SearchedColumn<'_>| {
                 saved_inside(member, of.column, dependent.column, self.factorials, &self.visits)

@@ -10,25 +10,8 @@ use crate::with_codes;
 
 /// The g3 error of a dependency: the fewest rows without which it is exact; `None` above what `dependent` allows.
 ///
-/// `rows` are those of the determinant.
-pub(super) fn errors(
-    rows: &GroupedRows,
-    determinant: &SearchedColumn<'_>,
-    dependent: &SearchedColumn<'_>,
-    numbers: &mut CodeNumbers,
-    visits: &RowVisits<'_>,
-) -> Result<Option<usize>, Cancelled> {
-    match &dependent.rare_rows {
-        Some(rare) => {
-            visits.add(rare.len())?;
-            Ok(errors_of_rare_values(rows, determinant, dependent, rare))
-        }
-        None => errors_by_group(rows, dependent, numbers, visits),
-    }
-}
-
-/// Rows other than the most frequent value of each group; stops at the first group with too many.
-fn errors_by_group(
+/// `rows` are those of the determinant. These are the rows other than the most frequent value of each group.
+pub(super) fn errors_by_group(
     rows: &GroupedRows,
     dependent: &SearchedColumn<'_>,
     numbers: &mut CodeNumbers,
@@ -37,7 +20,7 @@ fn errors_by_group(
     let (mut errors, mut pending) = (0, 0);
     let values = dependent.column.domain.len();
     with_codes!(&dependent.column.codes, codes => {
-        for group in rows.groups(codes.len()) {
+        for group in rows.groups(rows.rows()) {
             let (mut seen, mut top) = (0, 0);
             numbers.forget(values);
             for some in group.chunks(Control::STRIDE) {
@@ -61,8 +44,7 @@ fn errors_by_group(
 }
 
 /// The same, where nearly all rows have one value: the groups of the other rows decide.
-fn errors_of_rare_values(
-    rows: &GroupedRows,
+pub(super) fn errors_of_rare_values(
     determinant: &SearchedColumn<'_>,
     dependent: &SearchedColumn<'_>,
     rare: &[u32],
@@ -75,7 +57,7 @@ fn errors_of_rare_values(
     for group in cells.chunk_by(|one, other| one.0 == other.0) {
         let top = group.chunk_by(|one, other| one == other).map(<[_]>::len).max().unwrap_or(0);
         // either the most frequent value of the column is kept, or the most frequent rare one
-        errors += group.len().min(rows.count(group[0].0) - top);
+        errors += group.len().min(determinant.of_codes[group[0].0 as usize] as usize - top);
         if errors > dependent.most_errors {
             return None;
         }
