@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use ahash::AHashMap;
+use rayon::prelude::*;
 use serde_json::Value;
 
 use super::contributions::{self, OpenedTable};
@@ -79,7 +80,7 @@ pub(super) fn read<'a>(source: JobSource<'a>, control: &Control) -> Result<ReadJ
     while let Some(chunk) = reader.next_chunk().map_err(ingest)? {
         rows += u64::from(chunk.rows);
         persons.add(&chunk);
-        building.iter_mut().for_each(|column| column.push(&chunk));
+        building.par_iter_mut().for_each(|column| column.push(&chunk));
     }
     if rows == 0 {
         return Err(CommandOutcome::Refused(Box::new(Problem::new(Kind::EmptyTable, "the table has no rows"))));
@@ -87,8 +88,10 @@ pub(super) fn read<'a>(source: JobSource<'a>, control: &Control) -> Result<ReadJ
     let persons = persons.fault;
     let kinds = reader.kinds();
     let (mut columns, mut profiles) = (Vec::new(), Vec::new());
-    for UsedColumn { index, builder } in building {
-        match builder.map(|builder| builder.finish(kinds[index])) {
+    let finish = |UsedColumn { index, builder }| (index, builder.map(|builder| builder.finish(kinds[index])));
+    let finished: Vec<(usize, Option<Column>)> = building.into_par_iter().map(finish).collect();
+    for (index, column) in finished {
+        match column {
             None => facts[index].overflow = true,
             Some(column) => {
                 let profile = ColumnProfile::new(&names[index], &column);

@@ -1,5 +1,6 @@
 //! CSV (RFC 4180) in and out. An unquoted empty field is a missing value, a quoted empty field is the empty string.
 
+mod blocks;
 mod detect;
 mod error;
 mod marks;
@@ -8,6 +9,7 @@ mod reader;
 mod scanner;
 mod write;
 
+pub use blocks::RecordBlocks;
 pub use detect::detect_delimiter;
 pub use error::{CsvFault, RecordError};
 pub use options::CsvOptions;

@@ -4,11 +4,13 @@
 //! missing value. Every record has as many fields as the header, so a blank line is a missing value in a one-column file
 //! and refused in every other, at the end too.
 
-use std::io::{Chain, Cursor, Read};
+use std::collections::VecDeque;
+use std::io::{Chain, Cursor, Empty, Read};
 
 use super::super::collect::{CHUNK_CELLS, CHUNK_VALUES};
 use super::super::error::IngestError;
 use super::super::input::TableReader;
+use super::blocks::RecordBlocks;
 use super::detect::detect_delimiter;
 use super::error::RecordError;
 use super::options::CsvOptions;
@@ -23,20 +25,47 @@ const DETECTION_BYTES: u64 = 64 << 10;
 
 /// Gives the records of a CSV file as [`Chunk`]s.
 pub struct CsvReader<R> {
-    scanner: Scanner<Chain<Cursor<Vec<u8>>, R>>,
+    blocks: RecordBlocks<Chain<Cursor<Vec<u8>>, R>, ChunkScanner>,
     names: Vec<String>,
-    kinds: Vec<Option<AttributeType>>,
-    null: Option<Vec<u8>>,
-    columns: Vec<ChunkUnderConstruction>,
-    chunk_rows: usize,
+    form: RecordForm,
+    /// Chunks that are still to be given, then the reason why there are no more.
+    chunks: VecDeque<Chunk>,
+    failure: Option<IngestError>,
     max_rows: u64,
+    /// Rows of chunks that were given, and of all that were read.
     rows: u64,
+    read: u64,
     done: bool,
+}
+
+/// What records must be like.
+struct RecordForm {
+    kinds: Vec<Option<AttributeType>>,
+    null: Vec<u8>,
+    chunk_rows: usize,
+}
+
+/// The columns of the chunk that is made of a block.
+struct ChunkScanner {
+    columns: Vec<ChunkUnderConstruction>,
 }
 
 struct ChunkUnderConstruction {
     interner: Interner,
     codes: Vec<u16>,
+}
+
+/// The chunks of a block, up to its first fault.
+struct ScannedBlock {
+    chunks: Vec<Chunk>,
+    fault: Option<RecordFault>,
+}
+
+/// A fault; records are counted from the beginning of the block.
+enum RecordFault {
+    Unreadable(RecordError),
+    Ragged { record: u64, byte: u64, fields: usize },
+    Inadmissible { record: u64, byte: u64, column: usize, is_text: bool },
 }
 
 impl<R: Read> CsvReader<R> {
@@ -56,7 +85,7 @@ impl<R: Read> CsvReader<R> {
             delimiter = detect_delimiter(&sample, (sample.len() as u64) < DETECTION_BYTES, limits);
         }
         let mut scanner = Scanner::new(Cursor::new(sample).chain(reader), delimiter, limits);
-        let Some(record) = scanner.next_record().map_err(|error| refused(error, &[]))? else {
+        let Some(record) = scanner.next_record().map_err(|error| refused(error, 0, &[]))? else {
             return Err(IngestError::Empty);
         };
         let names = header_names(record, limits)?;
@@ -67,15 +96,19 @@ impl<R: Read> CsvReader<R> {
             };
             kinds[index] = Some(kind);
         }
+        let chunk_rows = (CHUNK_CELLS / names.len()).clamp(1, CHUNK_ROWS);
+        let chunk = |places: usize| ChunkScanner {
+            columns: names.iter().map(|_| ChunkUnderConstruction::among(places * names.len())).collect(),
+        };
         Ok(Self {
-            scanner,
-            columns: names.iter().map(|_| ChunkUnderConstruction::among(names.len())).collect(),
-            chunk_rows: (CHUNK_CELLS / names.len()).clamp(1, CHUNK_ROWS),
+            blocks: scanner.into_blocks(limits, chunk),
+            form: RecordForm { kinds, null: options.null.map(String::into_bytes).unwrap_or_default(), chunk_rows },
             names,
-            kinds,
-            null: options.null.map(String::into_bytes),
+            chunks: VecDeque::new(),
+            failure: None,
             max_rows: limits.max_rows,
             rows: 0,
+            read: 0,
             done: false,
         })
     }
@@ -89,7 +122,7 @@ impl<R: Read> CsvReader<R> {
     /// The types that were given, per column.
     #[must_use]
     pub fn kinds(&self) -> &[Option<AttributeType>] {
-        &self.kinds
+        &self.form.kinds
     }
 
     /// How many rows were read so far.
@@ -103,28 +136,100 @@ impl<R: Read> CsvReader<R> {
     /// # Errors
     /// [`IngestError`]; rows read since the chunk before are lost.
     pub fn next_chunk(&mut self) -> Result<Option<Chunk>, IngestError> {
-        if self.done {
-            return Ok(None);
+        while self.chunks.is_empty() && self.failure.is_none() && !self.done {
+            self.read_blocks()?;
+        }
+        if let Some(chunk) = self.chunks.pop_front() {
+            self.rows += u64::from(chunk.rows);
+            return Ok(Some(chunk));
         }
         self.done = true;
+        self.failure.take().map_or(Ok(None), Err)
+    }
+
+    fn read_blocks(&mut self) -> Result<(), IngestError> {
+        let form = &self.form;
+        let blocks = self.blocks.next(|scanner, block| scanner.scan(block, form)).inspect_err(|_| self.done = true)?;
+        self.done = blocks.is_empty();
+        for ScannedBlock { chunks, fault } in blocks {
+            // the header is record 0
+            let before = self.read + 1;
+            for chunk in chunks {
+                self.read += u64::from(chunk.rows);
+                if self.read > self.max_rows {
+                    let (limit, found) = (self.max_rows, self.read);
+                    self.failure = Some(IngestError::TooLarge { what: "rows", limit, found, row: None });
+                    return Ok(());
+                }
+                self.chunks.push_back(chunk);
+            }
+            if let Some(fault) = fault {
+                self.failure = Some(fault.described(before, self));
+                return Ok(());
+            }
+        }
+        Ok(())
+    }
+}
+
+impl RecordFault {
+    /// The fault in a file with as many records before the block.
+    #[cold]
+    fn described<R>(self, before: u64, reader: &CsvReader<R>) -> IngestError {
+        let (names, kinds) = (&reader.names, &reader.form.kinds);
+        match self {
+            Self::Unreadable(error) => refused(error, before, names),
+            Self::Ragged { record, byte, fields } => {
+                let detail = format!("{fields} fields under a header of {}", names.len());
+                IngestError::Malformed { row: Some(before + record), column: None, byte: Some(byte), detail }
+            }
+            Self::Inadmissible { record, byte, column, is_text } => {
+                let kind = kinds[column].unwrap_or(AttributeType::Text);
+                let detail = match is_text {
+                    true => format!("the value is not of type {}", kind.name()),
+                    false => "the value is not UTF-8".to_owned(),
+                };
+                let column = Some(names[column].clone());
+                IngestError::Malformed { row: Some(before + record), column, byte: Some(byte), detail }
+            }
+        }
+    }
+}
+
+impl ChunkScanner {
+    fn scan(&mut self, block: &mut Scanner<Empty>, form: &RecordForm) -> ScannedBlock {
+        let mut chunks = Vec::new();
+        loop {
+            match self.chunk(block, form) {
+                Ok(None) => return ScannedBlock { chunks, fault: None },
+                Ok(Some(chunk)) => chunks.push(chunk),
+                Err(fault) => {
+                    // what was begun of a chunk is lost
+                    self.columns.iter_mut().for_each(|column| drop(column.finish()));
+                    return ScannedBlock { chunks, fault: Some(fault) };
+                }
+            }
+        }
+    }
+
+    /// The next chunk of a block; `None` at its end.
+    fn chunk(&mut self, block: &mut Scanner<Empty>, form: &RecordForm) -> Result<Option<Chunk>, RecordFault> {
         let mut rows = 0;
         let mut values = 0;
-        let mut ended = true;
-        while let Some(record) = self.scanner.next_record().map_err(|error| refused(error, &self.names))? {
+        while let Some(record) = block.next_record().map_err(RecordFault::Unreadable)? {
             if record.len() != self.columns.len() {
-                return Err(ragged(&record, self.columns.len()));
+                let (record, byte, fields) = (record.number(), record.byte(), record.len());
+                return Err(RecordFault::Ragged { record, byte, fields });
             }
-            let null = self.null.as_deref().unwrap_or_default();
             for (index, ((field, quoted, ends), column)) in record.iter_with_ends().zip(&mut self.columns).enumerate() {
-                let code = if !quoted && (field.is_empty() || field == null) {
+                let code = if !quoted && (field.is_empty() || field == form.null) {
                     0
                 } else {
                     let known = column.interner.len() as u32;
                     let code = column.interner.intern_with(field, ends);
                     if code == known {
-                        let kind = self.kinds[index].unwrap_or(AttributeType::Text);
-                        if !kind.admits(field) {
-                            return Err(inadmissible(&record, index, field, kind, &self.names));
+                        if !form.kinds[index].unwrap_or(AttributeType::Text).admits(field) {
+                            return Err(inadmissible(&record, index, field));
                         }
                         values += field.len() + VALUE_OVERHEAD;
                     }
@@ -133,16 +238,10 @@ impl<R: Read> CsvReader<R> {
                 column.codes.push(code);
             }
             rows += 1;
-            if rows == self.chunk_rows || values > CHUNK_VALUES {
-                ended = false;
+            if rows == form.chunk_rows || values > CHUNK_VALUES {
                 break;
             }
         }
-        self.rows += rows as u64;
-        if self.rows > self.max_rows {
-            return Err(IngestError::TooLarge { what: "rows", limit: self.max_rows, found: self.rows, row: None });
-        }
-        self.done = ended;
         if rows == 0 {
             return Ok(None);
         }
@@ -209,37 +308,28 @@ fn in_header(byte: Option<u64>, detail: &str) -> IngestError {
     IngestError::Malformed { row: None, column: None, byte, detail: detail.to_owned() }
 }
 
+/// The refusal of a file with as many records before those of the error.
 #[cold]
-fn refused(error: RecordError, names: &[String]) -> IngestError {
+fn refused(error: RecordError, before: u64, names: &[String]) -> IngestError {
     match error {
         RecordError::Malformed { record, byte, field, fault } => IngestError::Malformed {
-            row: (record > 0).then_some(record),
+            row: (before + record > 0).then_some(before + record),
             column: names.get(field).cloned(),
             byte: Some(byte),
             detail: fault.to_string(),
         },
         RecordError::TooLarge { record, what, limit, found, .. } => {
             let what = if what == "field" { "bytes of a field" } else { "bytes of a record" };
-            IngestError::TooLarge { what, limit, found, row: Some(record) }
+            IngestError::TooLarge { what, limit, found, row: Some(before + record) }
         }
         RecordError::Io(error) => error.into(),
     }
 }
 
 #[cold]
-fn ragged(record: &Record<'_>, columns: usize) -> IngestError {
-    let detail = format!("{} fields under a header of {columns}", record.len());
-    IngestError::Malformed { row: Some(record.number()), column: None, byte: Some(record.byte()), detail }
-}
-
-#[cold]
-fn inadmissible(record: &Record<'_>, index: usize, field: &[u8], kind: AttributeType, names: &[String]) -> IngestError {
-    let detail = match std::str::from_utf8(field) {
-        Ok(_) => format!("the value is not of type {}", kind.name()),
-        Err(_) => "the value is not UTF-8".to_owned(),
-    };
-    let byte = Some(record.field_byte(index));
-    IngestError::Malformed { row: Some(record.number()), column: Some(names[index].clone()), byte, detail }
+fn inadmissible(record: &Record<'_>, column: usize, field: &[u8]) -> RecordFault {
+    let (byte, is_text) = (record.field_byte(column), std::str::from_utf8(field).is_ok());
+    RecordFault::Inadmissible { record: record.number(), byte, column, is_text }
 }
 
 impl<R: Read + Send> TableReader for CsvReader<R> {

@@ -9,8 +9,9 @@
 //! field hardly depends on its length. A record that reaches past the buffer is begun again after a refill; refills at
 //! least double what is buffered of it, so this stays linear.
 
-use std::io::{self, Read};
+use std::io::{self, Empty, Read};
 
+use super::blocks::{RecordBlock, RecordBlocks, UnreadBytes};
 use super::error::{CsvFault, RecordError};
 use super::marks::{BLOCK, QUOTE, StructuralIndex};
 use crate::microdata::{IngestLimits, ValueKey};
@@ -107,6 +108,29 @@ impl<'a> Record<'a> {
     }
 }
 
+impl Scanner<Empty> {
+    /// A scanner of a block of records.
+    pub(super) fn of_block(block: RecordBlock, delimiter: u8, limits: &IngestLimits) -> Self {
+        let RecordBlock { bytes: mut buffer, before, is_cut } = block;
+        let filled = buffer.len();
+        buffer.resize(filled + BLOCK, 0);
+        let mut scanner = Self {
+            before,
+            started: true,
+            ended: !is_cut,
+            ..Self::with_buffer(io::empty(), buffer, Some(delimiter), limits)
+        };
+        scanner.filled = filled;
+        scanner.begin_marks();
+        scanner
+    }
+
+    /// The memory of the block, to be used again.
+    pub(super) fn into_buffer(self) -> Vec<u8> {
+        self.buffer
+    }
+}
+
 enum Step {
     Record,
     More,
@@ -117,13 +141,17 @@ impl<R: Read> Scanner<R> {
     /// A scanner of `reader`. Without a `delimiter` every record has one field. A delimiter is any ASCII byte but a quote
     /// and the line ends; the caller sees to that.
     pub fn new(reader: R, delimiter: Option<u8>, limits: &IngestLimits) -> Self {
+        Self::with_buffer(reader, vec![0; BUFFER + BLOCK], delimiter, limits)
+    }
+
+    fn with_buffer(reader: R, buffer: Vec<u8>, delimiter: Option<u8>, limits: &IngestLimits) -> Self {
         let bounded = |limit: u64| limit.min(1 << 30) as usize;
         Self {
             reader,
             delimiter: delimiter.unwrap_or(b'\n'),
             field_limit: bounded(limits.max_field_bytes),
             record_limit: bounded(limits.max_record_bytes),
-            buffer: vec![0; BUFFER + BLOCK],
+            buffer,
             filled: 0,
             ended: false,
             before: 0,
@@ -267,12 +295,28 @@ impl<R: Read> Scanner<R> {
             self.buffer[self.filled] = b'\n';
             self.filled += 1;
         }
+        self.begin_marks();
+        Ok(())
+    }
+
+    /// Finds the marks of the first block.
+    fn begin_marks(&mut self) {
         let mut marks =
             StructuralIndex { buffer: &self.buffer, filled: self.filled, delimiter: self.delimiter, base: 0, mask: 0 };
         marks.classify();
         self.mask = marks.mask & (u64::MAX << self.position);
         self.base = 0;
-        Ok(())
+    }
+
+    /// What comes after the records that were read, as blocks for scanners that have a `work` each.
+    ///
+    /// `work` takes the number of blocks that are scanned at once.
+    pub fn into_blocks<W: Send>(mut self, limits: &IngestLimits, work: impl FnMut(usize) -> W) -> RecordBlocks<R, W> {
+        self.buffer.truncate(self.filled);
+        self.buffer.drain(..self.position);
+        let before = self.before + self.position as u64;
+        let unread = UnreadBytes { bytes: self.buffer, before, ended: self.ended, reader: self.reader };
+        RecordBlocks::new(unread, self.delimiter, limits, work)
     }
 
     #[cold]
