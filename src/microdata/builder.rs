@@ -6,7 +6,6 @@ use super::interner::Interner;
 use super::limits::{DictionaryError, IngestLimits};
 use super::table::{Codes, Column, Table};
 use super::value::AttributeType;
-use crate::with_codes;
 
 /// Puts the chunks of one column together.
 pub struct ColumnBuilder {
@@ -38,34 +37,8 @@ impl ColumnBuilder {
         // a chunk is small, so that checking after it suffices
         self.limits.check_dictionary(&self.interner)?;
         self.missing |= chunk.missing() > 0;
-        self.widen();
-        with_codes!(chunk.codes(), new => match &mut self.codes {
-            Codes::U8(codes) => codes.extend(new.iter().map(|&code| map[code as usize] as u8)),
-            Codes::U16(codes) => codes.extend(new.iter().map(|&code| map[code as usize] as u16)),
-            Codes::U32(codes) => codes.extend(new.iter().map(|&code| map[code as usize])),
-        });
+        self.codes.extend_mapped(self.interner.len() + 1, chunk.codes(), &map);
         Ok(())
-    }
-
-    /// Makes the codes wide enough for the dictionary.
-    fn widen(&mut self) {
-        let width = match self.interner.len() {
-            0..=0xFF => 1,
-            0x100..=0xFFFF => 2,
-            _ => 4,
-        };
-        match &mut self.codes {
-            Codes::U8(codes) if width == 2 => {
-                self.codes = Codes::U16(codes.iter().map(|&code| u16::from(code)).collect());
-            }
-            Codes::U8(codes) if width == 4 => {
-                self.codes = Codes::U32(codes.iter().map(|&code| u32::from(code)).collect());
-            }
-            Codes::U16(codes) if width == 4 => {
-                self.codes = Codes::U32(codes.iter().map(|&code| u32::from(code)).collect());
-            }
-            _ => {}
-        }
     }
 
     /// The column, with codes in canonical order. Its type is `kind`, which must admit all values, or is inferred from them.
@@ -75,14 +48,7 @@ impl ColumnBuilder {
         let kind = kind.unwrap_or_else(|| AttributeType::infer(values.iter()));
         let (domain, ranks) = Domain::sort(kind, self.missing, &values);
         let map: Vec<u32> = std::iter::once(0).chain(ranks).collect();
-        // the width can only shrink, by one step, when no value is missing
-        let codes = match self.codes {
-            Codes::U8(mut codes) => {
-                codes.iter_mut().for_each(|code| *code = map[usize::from(*code)] as u8);
-                Codes::U8(codes)
-            }
-            wider => Codes::collect(domain.len(), (0..wider.len()).map(|row| map[wider.get(row) as usize])),
-        };
+        let codes = self.codes.renumbered(&map, domain.len());
         Column { domain, codes }
     }
 }

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use rayon::prelude::*;
+
 use super::annotations::ColumnAnnotations;
 use super::attrs::{Attr, AttrSet};
 use super::domain::Domain;
@@ -78,6 +80,48 @@ impl Codes {
             Self::U8(codes) => Self::U8(order.iter().map(|&r| codes[r as usize]).collect()),
             Self::U16(codes) => Self::U16(order.iter().map(|&r| codes[r as usize]).collect()),
             Self::U32(codes) => Self::U32(order.iter().map(|&r| codes[r as usize]).collect()),
+        }
+    }
+
+    /// Appends `map` of each of `codes`, and widens for a domain of `domain` codes.
+    pub fn extend_mapped(&mut self, domain: usize, codes: &Self, map: &[u32]) {
+        self.widen(domain);
+        with_codes!(codes, new => match self {
+            Self::U8(all) => all.extend(new.iter().map(|&code| map[code as usize] as u8)),
+            Self::U16(all) => all.extend(new.iter().map(|&code| map[code as usize] as u16)),
+            Self::U32(all) => all.extend(new.iter().map(|&code| map[code as usize])),
+        });
+    }
+
+    /// Appends `codes`, and widens for a domain of `domain` codes.
+    pub fn extend_narrowed(&mut self, domain: usize, codes: &[u32]) {
+        self.widen(domain);
+        match self {
+            Self::U8(all) => all.extend(codes.iter().map(|&code| code as u8)),
+            Self::U16(all) => all.extend(codes.iter().map(|&code| code as u16)),
+            Self::U32(all) => all.extend(codes),
+        }
+    }
+
+    /// Makes the codes wide enough for a domain of `domain` codes.
+    fn widen(&mut self, domain: usize) {
+        *self = match (std::mem::replace(self, Self::U8(Vec::new())), domain) {
+            (Self::U8(codes), 0x101..=0x1_0000) => Self::U16(codes.into_iter().map(u16::from).collect()),
+            (Self::U8(codes), 0x1_0001..) => Self::U32(codes.into_iter().map(u32::from).collect()),
+            (Self::U16(codes), 0x1_0001..) => Self::U32(codes.into_iter().map(u32::from).collect()),
+            (codes, _) => codes,
+        };
+    }
+
+    /// `map` of each code, for a domain of `domain` codes.
+    #[must_use]
+    pub fn renumbered(self, map: &[u32], domain: usize) -> Self {
+        match self {
+            Self::U8(mut codes) if domain <= 0x100 => {
+                codes.iter_mut().for_each(|code| *code = map[usize::from(*code)] as u8);
+                Self::U8(codes)
+            }
+            wider => Self::collect(domain, wider.iter().map(|code| map[code as usize])),
         }
     }
 
@@ -202,7 +246,7 @@ impl Table {
         let gather = |c: &Column| Column { domain: Arc::clone(&c.domain), codes: c.codes.gather(order) };
         Self {
             names: self.names.clone(),
-            columns: self.columns.iter().map(gather).collect(),
+            columns: self.columns.par_iter().map(gather).collect(),
             annotations: self.annotations.clone(),
             rows: order.len(),
         }

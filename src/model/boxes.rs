@@ -251,8 +251,11 @@ impl PartBoxes {
         let mut texts: Vec<Interner> = wanted.iter().map(|_| Interner::default()).collect();
         // cell of each row; 0 is an empty one
         let mut codes: Vec<Vec<u32>> = wanted.iter().map(|_| Vec::new()).collect();
-        let labels = source.read(control, |number, cell| {
-            codes[number].push(cell.map_or(0, |(text, ends)| texts[number].intern_with(text, ends) + 1));
+        let labels = source.read(control, |number, cells| {
+            let texts = &mut texts[number];
+            let known: Vec<u32> = cells.values().iter().map(|text| texts.intern(text) + 1).collect();
+            let code = |code: u32| code.checked_sub(1).map_or(0, |at| known[at as usize]);
+            codes[number].extend(cells.codes().iter().map(code));
         })?;
         let mut columns = Vec::with_capacity(wanted.len());
         for ((at, mut texts), codes) in wanted.into_iter().zip(texts).zip(codes) {

@@ -43,7 +43,7 @@ pub(super) struct PartCells {
     /// Bucket of each row, from 0; `None` for a part without buckets.
     pub(super) labels: Vec<u32>,
     /// Columns as they are read: codes in the order in which values occur.
-    unranked: Vec<(Attr, Vec<u32>)>,
+    unranked: Vec<(Attr, Codes)>,
     /// Attributes that were read.
     pub(super) columns: Vec<(Attr, Column)>,
     /// Counterfeits of the buckets.
@@ -164,7 +164,7 @@ impl PublishedRows {
                 control.check()?;
                 let Some(domain) = &domains[attr.index()] else { continue };
                 let order = &ranks[attr.index()];
-                let codes = Codes::collect(order.len(), codes.iter().map(|&code| order[code as usize]));
+                let codes = codes.renumbered(order, order.len());
                 part.columns.push((attr, Column { domain: Arc::clone(domain), codes }));
             }
         }
@@ -225,16 +225,13 @@ fn read_part(
     for attr in &wanted {
         dictionaries.get_mut(attr.index()).ok_or_else(|| source.broken())?.used = true;
     }
-    let mut columns: Vec<Vec<u32>> = wanted.iter().map(|_| Vec::with_capacity(source.reserved_rows())).collect();
-    let labels = source.read(control, |number, cell| {
+    let mut columns: Vec<Codes> = wanted.iter().map(|_| Codes::with_capacity(0, source.reserved_rows())).collect();
+    let labels = source.read(control, |number, cells| {
         let dictionary = &mut dictionaries[wanted[number].index()];
-        columns[number].push(match cell {
-            Some((text, ends)) => dictionary.interner.intern_with(text, ends) + 1,
-            None => {
-                dictionary.missing = true;
-                0
-            }
-        });
+        dictionary.missing |= cells.missing() > 0;
+        let values = cells.values().iter().map(|value| dictionary.interner.intern(value) + 1);
+        let map: Vec<u32> = std::iter::once(0).chain(values).collect();
+        columns[number].extend_mapped(dictionary.interner.len() + 1, cells.codes(), &map);
     })?;
     let unranked = wanted.into_iter().zip(columns).collect();
     let counterfeits = match part.rows {

@@ -1,13 +1,12 @@
-//! Reading of published parts, row by row.
-
-use std::io::Read;
+//! Reading of published parts, a chunk of rows at a time.
 
 use super::cells::{ModelError, damaged};
 use crate::control::Control;
-use crate::microdata::formats::IngestLimits;
-use crate::microdata::formats::csv::{Record, RecordError, Scanner};
-use crate::microdata::{AttrSet, ValueKey};
+use crate::microdata::formats::csv::{CsvOptions, CsvReader};
+use crate::microdata::formats::{IngestError, IngestLimits};
+use crate::microdata::{AttrSet, ChunkColumn};
 use crate::publication::{Part, PublishedBytes, TableName};
+use crate::with_codes;
 
 /// Largest number of rows for which memory is reserved: a part may claim more rows than it has.
 const MAX_RESERVED_ROWS: u64 = 1 << 20;
@@ -41,53 +40,51 @@ impl PartSource<'_> {
 
     /// Reads all rows; returns the bucket of each, from 0, if the part has buckets.
     ///
-    /// `cell` gets the number of a wanted column, and the text of the cell with its key: `None` for the missing value.
+    /// `cells` gets the number of a wanted column, and the next of its cells.
     ///
     /// # Errors
     /// [`ModelError`]
     pub(super) fn read(
         &self,
         control: &Control,
-        mut cell: impl FnMut(usize, Option<(&[u8], ValueKey)>),
+        mut cells: impl FnMut(usize, &ChunkColumn),
     ) -> Result<Vec<u32>, ModelError> {
         let part = self.part;
         let columns = self.columns();
-        let width = part.columns.len() + usize::from(part.bucketed);
-        let null = if width == 1 { part.null.as_deref().map(str::as_bytes) } else { Some(&b""[..]) };
+        let bucket = usize::from(part.bucketed);
         let body = self.parts.open(&part.file(self.table))?;
-        let mut scanner = Scanner::new(body, (width > 1).then_some(b','), &IngestLimits::of_own_parts());
-        if next(&mut scanner)?.is_none_or(|header| header.len() != width) {
+        // a part of one column has no delimiter outside of quotes
+        let options = CsvOptions { delimiter: Some(b','), null: part.null.clone(), types: Vec::new() };
+        let broken = |error: IngestError| match error {
+            IngestError::Io(error) => ModelError::Io(error),
+            _ => self.broken(),
+        };
+        let mut reader = CsvReader::open(body, options, &IngestLimits::of_own_parts()).map_err(broken)?;
+        if reader.names().len() != bucket + part.columns.len() {
             return Err(self.broken());
         }
         let mut labels = Vec::with_capacity(if part.bucketed { self.reserved_rows() } else { 0 });
-        let mut rows = 0_u64;
-        while let Some(record) = next(&mut scanner)? {
-            rows += 1;
-            if record.len() != width || rows > part.len {
+        while let Some(chunk) = reader.next_chunk().map_err(broken)? {
+            control.check()?;
+            if reader.rows() > part.len {
                 return Err(self.broken());
             }
-            let mut fields = record.iter_with_ends();
             if part.bucketed {
-                let label = fields.next().and_then(|(text, ..)| std::str::from_utf8(text).ok()?.parse::<u32>().ok());
-                let label = label.filter(|&label| label > 0 && u64::from(label) <= part.len);
-                labels.push(label.ok_or_else(|| self.broken())? - 1);
+                self.add_labels(&chunk.columns[0], &mut labels)?;
             }
-            let mut next = columns.iter().enumerate().peekable();
-            for (at, (text, quoted, ends)) in fields.enumerate() {
-                let Some((number, _)) = next.next_if(|(_, place)| **place == at) else { continue };
-                cell(number, (quoted || Some(text) != null).then_some((text, ends)));
-            }
-            if rows.is_multiple_of(Control::STRIDE as u64) {
-                control.check()?;
-            }
+            columns.iter().enumerate().for_each(|(number, place)| cells(number, &chunk.columns[bucket + place]));
         }
-        if rows == part.len { Ok(labels) } else { Err(self.broken()) }
+        if reader.rows() == part.len { Ok(labels) } else { Err(self.broken()) }
     }
-}
 
-fn next<'s, R: Read>(scanner: &'s mut Scanner<R>) -> Result<Option<Record<'s>>, ModelError> {
-    scanner.next_record().map_err(|error| match error {
-        RecordError::Io(error) => ModelError::Io(error),
-        _ => damaged("a part is not CSV"),
-    })
+    /// Adds the buckets of the next rows.
+    fn add_labels(&self, column: &ChunkColumn, labels: &mut Vec<u32>) -> Result<(), ModelError> {
+        let label = |text: &[u8]| std::str::from_utf8(text).ok()?.parse::<u32>().ok();
+        let bucket = |text: &[u8]| label(text).filter(|&label| label > 0 && u64::from(label) <= self.part.len);
+        let buckets = column.values().iter().map(|text| Some(bucket(text)? - 1));
+        let buckets = buckets.collect::<Option<Vec<u32>>>().filter(|_| column.missing() == 0);
+        let buckets = buckets.ok_or_else(|| self.broken())?;
+        with_codes!(column.codes(), codes => labels.extend(codes.iter().map(|&code| buckets[code as usize - 1])));
+        Ok(())
+    }
 }
