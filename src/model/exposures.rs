@@ -6,8 +6,8 @@
 use super::cells::{PublishedRows, TableCells};
 use super::groups::RowGroups;
 use super::inference::{
-    AttributeColumn, BucketValues, InferredByOthers, InferredRows, RowsByBucket, inferred_by_others, inferred_in_part,
-    inferred_through_buckets, unique_rows,
+    AttributeColumn, BucketValues, InferredByOthers, InferredRows, RowKnowledge, RowsByBucket, inferred_in_part,
+    inferred_through_buckets, row_knowledge,
 };
 use crate::control::{Cancelled, Control};
 use crate::microdata::{Attr, AttrSet, CellShape, Column};
@@ -112,8 +112,9 @@ impl PublishedRows {
                 continue;
             }
             let known = KnownPart::new(table, &self.tables[index], at);
-            found.rows.extend(known.unique_rows(protected.by_table, control)?);
-            for column in inferred_by_others(known.rows, &known.columns, control)? {
+            let RowKnowledge { unique, by_others } = row_knowledge(known.rows, &known.columns, control)?;
+            found.rows.extend(known.unique_rows(unique, protected.by_table, control)?);
+            for column in by_others {
                 if !protected.by_any_rule.contains(column.attribute) && known.exact.contains(column.attribute) {
                     found.values.push(known.exposed(column, known.attributes.without(column.attribute)));
                 }
@@ -213,15 +214,20 @@ impl<'a> KnownPart<'a> {
         RowGroups::whole(self.rows).refined(&columns, control)
     }
 
-    /// The rows that are unique in the columns by which a row is known; `None` for a part without such columns.
-    fn unique_rows(&self, by_table: AttrSet, control: &Control) -> Result<Option<UniqueRows>, Cancelled> {
+    /// The rows that are unique in the columns by which a row is known; `None` for a part without such columns. `unique` are so
+    /// in all columns.
+    fn unique_rows(&self, unique: u64, by_table: AttrSet, control: &Control) -> Result<Option<UniqueRows>, Cancelled> {
         let attributes = self.attributes.minus(by_table);
         if attributes.is_empty() {
             return Ok(None);
         }
-        let columns = self.columns.iter().filter(|of| attributes.contains(of.attribute));
-        let columns: Vec<AttributeColumn<'_>> = columns.copied().collect();
-        let unique = unique_rows(self.rows, &columns, control)?;
+        let unique = if attributes == self.attributes {
+            unique
+        } else {
+            let columns = self.columns.iter().filter(|of| attributes.contains(of.attribute));
+            let columns: Vec<AttributeColumn<'_>> = columns.copied().collect();
+            row_knowledge(self.rows, &columns, control)?.unique
+        };
         Ok(Some(UniqueRows { part: self.part, attributes, unique, of: self.rows as u64 }))
     }
 

@@ -63,35 +63,41 @@ pub struct InferredByOthers {
     pub inferred: InferredRows,
 }
 
-/// The rows that no other row equals in all columns.
-///
-/// # Errors
-/// [`Cancelled`]
-pub fn unique_rows(rows: usize, columns: &[AttributeColumn<'_>], control: &Control) -> Result<u64, Cancelled> {
-    let columns: Vec<&Column> = columns.iter().map(|of| of.column).collect();
-    let whole = RowGroups::whole(rows);
-    if let Some(tuples) = PackedTuples::new(&whole, &columns, control)? {
-        return Ok(tuples.unique());
-    }
-    let groups = whole.refined(&columns, control)?;
-    Ok(groups.sizes().iter().filter(|size| **size == 1).count() as u64)
+/// What follows of rows from their columns.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct RowKnowledge {
+    /// Rows that no other row equals in all columns.
+    pub unique: u64,
+    /// For each column, the rows whose value of it follows from all others; none where there is no other.
+    pub by_others: Vec<InferredByOthers>,
 }
 
-/// For each column, the rows whose value of it follows from all others; n columns take n passes, and where a word does not hold
-/// a row, n log n.
+/// The rows that are unique in all columns, and those whose value of a column follows from all others; n columns take n
+/// passes, and where a word does not hold a row, n log n.
 ///
 /// # Errors
 /// [`Cancelled`]
-pub fn inferred_by_others(
+pub fn row_knowledge(
     rows: usize,
     columns: &[AttributeColumn<'_>],
     control: &Control,
-) -> Result<Vec<InferredByOthers>, Cancelled> {
-    let mut found = Vec::with_capacity(columns.len());
-    if columns.len() > 1 {
-        halve(&RowGroups::whole(rows), columns, &mut found, control)?;
+) -> Result<RowKnowledge, Cancelled> {
+    let whole = RowGroups::whole(rows);
+    let packed: Vec<&Column> = columns.iter().map(|of| of.column).collect();
+    let mut by_others = Vec::with_capacity(columns.len());
+    if let Some(tuples) = PackedTuples::new(&whole, &packed, control)? {
+        let unique = tuples.unique();
+        if columns.len() > 1 {
+            by_tuples(tuples, columns, &mut by_others, control)?;
+        }
+        return Ok(RowKnowledge { unique, by_others });
     }
-    Ok(found)
+    if columns.len() > 1 {
+        halve(&whole, columns, &mut by_others, control)?;
+    }
+    let groups = whole.refined(&packed, control)?;
+    let unique = groups.sizes().iter().filter(|size| **size == 1).count() as u64;
+    Ok(RowKnowledge { unique, by_others })
 }
 
 /// A column with its attribute.
@@ -118,14 +124,7 @@ fn halve(
     }
     let packed: Vec<&Column> = columns.iter().map(|of| of.column).collect();
     if let Some(tuples) = PackedTuples::new(groups, &packed, control)? {
-        let mut inferred = vec![InferredRows::default(); columns.len()];
-        tuples.each_column(control, |at, agreeing| inferred[at].add_agreeing(agreeing))?;
-        let by_others = |(of, inferred): (&AttributeColumn<'_>, InferredRows)| InferredByOthers {
-            attribute: of.attribute,
-            inferred,
-        };
-        found.extend(columns.iter().zip(inferred).map(by_others));
-        return Ok(());
+        return by_tuples(tuples, columns, found, control);
     }
     let (left, right) = columns.split_at(columns.len() / 2);
     let by = |half: &[AttributeColumn<'_>]| {
@@ -134,6 +133,21 @@ fn halve(
     };
     halve(&by(right)?, left, found, control)?;
     halve(&by(left)?, right, found, control)
+}
+
+/// The rows whose value of a column follows from the others of their tuples.
+fn by_tuples(
+    tuples: PackedTuples,
+    columns: &[AttributeColumn<'_>],
+    found: &mut Vec<InferredByOthers>,
+    control: &Control,
+) -> Result<(), Cancelled> {
+    let mut inferred = vec![InferredRows::default(); columns.len()];
+    tuples.each_column(control, |at, agreeing| inferred[at].add_agreeing(agreeing))?;
+    let by_others =
+        |(of, inferred): (&AttributeColumn<'_>, InferredRows)| InferredByOthers { attribute: of.attribute, inferred };
+    found.extend(columns.iter().zip(inferred).map(by_others));
+    Ok(())
 }
 
 /// Rows in the order of their buckets, and in a bucket in their own.

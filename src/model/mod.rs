@@ -36,7 +36,7 @@ pub use entropy::model_entropy;
 pub use exposures::{CombinationBudget, ExposedColumn, ProtectedColumns, TableExposures, UniqueRows};
 pub use fitting::{Fitted, MAX_FITTED_CELLS};
 pub use groups::RowGroups;
-pub use inference::{AttributeColumn, InferredByOthers, InferredRows, inferred_by_others, unique_rows};
+pub use inference::{AttributeColumn, InferredByOthers, InferredRows, RowKnowledge, row_knowledge};
 pub use information::{BucketedColumn, ValueShare, entropy};
 pub use messages::{ErrorModel, Estimate, Estimator, Predicates};
 pub use parted::{parted, shares};

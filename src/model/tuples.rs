@@ -1,5 +1,7 @@
 //! Tuples of few bits as words, which are sorted digit by digit where a hash table would miss the caches.
 
+use rayon::prelude::*;
+
 use super::groups::RowGroups;
 use crate::control::{Cancelled, Control};
 use crate::microdata::Column;
@@ -64,13 +66,23 @@ impl PackedTuples {
             return Ok(None);
         }
         // the groups take no bits where there is one, and no shift can be too large then
-        let mut words: Vec<u64> = groups.of_row().iter().map(|&group| u64::from(group).unbounded_shl(shift)).collect();
-        for (column, field) in columns.iter().zip(&fields).filter(|(_, field)| field.bits > 0) {
-            with_codes!(&column.codes, codes => for (words, codes) in words.chunks_mut(Control::STRIDE).zip(codes.chunks(Control::STRIDE)) {
+        let mut words = vec![0; groups.of_row().len()];
+        words
+            .par_chunks_mut(Control::STRIDE)
+            .zip(groups.of_row().par_chunks(Control::STRIDE))
+            .enumerate()
+            .try_for_each(|(at, (words, groups))| {
                 control.check()?;
-                words.iter_mut().zip(codes).for_each(|(word, &code)| *word |= u64::from(code) << field.shift);
-            });
-        }
+                words.iter_mut().zip(groups).for_each(|(word, &group)| *word = u64::from(group).unbounded_shl(shift));
+                let rows = at * Control::STRIDE..at * Control::STRIDE + words.len();
+                for (column, field) in columns.iter().zip(&fields).filter(|(_, field)| field.bits > 0) {
+                    with_codes!(&column.codes, codes => {
+                        let codes = &codes[rows.clone()];
+                        words.iter_mut().zip(codes).for_each(|(word, &code)| *word |= u64::from(code) << field.shift);
+                    });
+                }
+                Ok(())
+            })?;
         sort_by_field(&mut words, WordField { shift: 0, bits: used }, |word| *word, control)?;
         let runs = words.chunk_by(|one, next| one == next);
         let tuples = runs.map(|run| CountedTuple { word: run[0], rows: run.len() as u32 }).collect();

@@ -2,7 +2,7 @@
 
 use crate::control::{Cancelled, Control};
 use crate::microdata::{AttrSet, Table};
-use crate::model::{AttributeColumn, InferredByOthers, inferred_by_others, unique_rows};
+use crate::model::{AttributeColumn, InferredByOthers, RowKnowledge, row_knowledge};
 
 /// What follows of rows of the original from their other attributes.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -20,6 +20,6 @@ pub struct PractitionerKnowledge {
 pub fn practitioner(table: &Table, published: AttrSet, control: &Control) -> Result<PractitionerKnowledge, Cancelled> {
     let columns: Vec<AttributeColumn<'_>> =
         published.iter().map(|attribute| AttributeColumn { attribute, column: table.column(attribute) }).collect();
-    let unique = unique_rows(table.rows(), &columns, control)?;
-    Ok(PractitionerKnowledge { unique, values: inferred_by_others(table.rows(), &columns, control)? })
+    let RowKnowledge { unique, by_others } = row_knowledge(table.rows(), &columns, control)?;
+    Ok(PractitionerKnowledge { unique, values: by_others })
 }
