@@ -3,6 +3,8 @@
 //! # Citations
 //! [Kivinen and Mannila 1995], g3; [Goodman and Kruskal 1954], lambda; [Rissanen 1978], description length
 
+use std::sync::OnceLock;
+
 use crate::microdata::{Attr, AttrSet, Codes, Table};
 use crate::publication::Ratio;
 
@@ -24,10 +26,29 @@ pub(in crate::verifier) struct DependencyRows<'a> {
     tolerance: Ratio,
     /// For each attribute, how many rows have each value.
     counts: Vec<Vec<u64>>,
-    /// The binary logarithms of the factorials of 0 up to the number of rows.
-    factorials: Vec<f64>,
+    /// The binary logarithms of the factorials of 0 up to the number of rows, once a dependency is judged by them.
+    factorials: OnceLock<Vec<f64>>,
     /// The bits that a dependency must save.
     least_saved: f64,
+}
+
+/// Inverse of the share of the rows that are looked at first.
+const FIRST_ROWS_FRACTION: usize = 16;
+
+/// Rows sorted by their values of one attribute.
+pub(in crate::verifier) struct DeterminantRows<'a> {
+    rows: &'a DependencyRows<'a>,
+    determinant: Attr,
+    /// The first rows, which refute most dependencies.
+    first: Vec<u32>,
+    /// All rows, once a dependency needs them.
+    all: OnceLock<Vec<u32>>,
+}
+
+impl DeterminantRows<'_> {
+    fn all(&self) -> &[u32] {
+        self.all.get_or_init(|| self.rows.sorted(AttrSet::one(self.determinant)))
+    }
 }
 
 /// What the rows say of a dependency.
@@ -69,12 +90,8 @@ fn groups<'r>(original: &Table, rows: &'r [u32], of: AttrSet) -> impl Iterator<I
 
 impl<'a> DependencyRows<'a> {
     pub(in crate::verifier) fn new(original: &'a Table, tolerance: Ratio) -> Self {
-        let mut factorials = vec![0.0];
-        for factor in 1..=original.rows() {
-            factorials.push(factorials[factor - 1] + (factor as f64).log2());
-        }
         let counts = original.attributes().iter().map(|attr| original.column(attr).counts()).collect();
-        let mut rows = Self { original, tolerance, counts, factorials, least_saved: 0.0 };
+        let mut rows = Self { original, tolerance, counts, factorials: OnceLock::new(), least_saved: 0.0 };
         let columns = original.attributes().iter().filter(|&attr| rows.is_usable(attr)).count();
         let candidates = (columns + columns * columns.saturating_sub(1) / 2) * columns;
         rows.least_saved = EVIDENCE_BITS + f64::from(usize::BITS - candidates.leading_zeros());
@@ -90,9 +107,32 @@ impl<'a> DependencyRows<'a> {
         &self.counts[attr.index()]
     }
 
+    /// The binary logarithm of the factorial of `number`.
+    fn factorial(&self, number: usize) -> f64 {
+        let all = || {
+            let mut factorials = vec![0.0];
+            for factor in 1..=self.original.rows() {
+                factorials.push(factorials[factor - 1] + (factor as f64).log2());
+            }
+            factorials
+        };
+        self.factorials.get_or_init(all)[number]
+    }
+
     /// All rows, sorted by their values of some attributes.
-    pub(in crate::verifier) fn sorted(&self, by: AttrSet) -> Vec<u32> {
+    fn sorted(&self, by: AttrSet) -> Vec<u32> {
         sorted(self.original, (0..self.original.rows() as u32).collect(), by)
+    }
+
+    /// The rows as determinants with one attribute sort them.
+    pub(in crate::verifier) fn by_determinant(&self, determinant: Attr) -> DeterminantRows<'_> {
+        let first = (0..(self.original.rows() / FIRST_ROWS_FRACTION) as u32).collect();
+        DeterminantRows {
+            rows: self,
+            determinant,
+            first: sorted(self.original, first, AttrSet::one(determinant)),
+            all: OnceLock::new(),
+        }
     }
 
     /// The errors of a dependency on rows that are sorted by its determinant; `None` above `most`.
@@ -125,14 +165,16 @@ impl<'a> DependencyRows<'a> {
         Some(observed)
     }
 
-    /// Whether the adversary is assumed to know a dependency with one determinant; `sorted` by it.
-    pub(in crate::verifier) fn single(&self, sorted: &[u32], determinant: Attr, dependent: Attr) -> Acceptance {
+    /// Whether the adversary is assumed to know a dependency with one determinant.
+    pub(in crate::verifier) fn single(&self, of: &DeterminantRows<'_>, dependent: Attr) -> Acceptance {
         let counts = self.counts(dependent);
         let (rows, top) = (self.original.rows(), counts.iter().copied().max().unwrap_or(0) as usize);
         let tolerated =
             rows as u128 * u128::from(self.tolerance.numerator()) / u128::from(self.tolerance.denominator());
         let most = (tolerated as usize).min((rows - top) / 2);
-        match self.observe(sorted, AttrSet::one(determinant), dependent, most) {
+        let observe = |sorted: &[u32]| self.observe(sorted, AttrSet::one(of.determinant), dependent, most);
+        // some rows have no more errors than all rows
+        match observe(&of.first).and_then(|_| observe(of.all())) {
             Some(observed) => self.judge(self.saved(counts, observed), observed.groups * counts.len()),
             None => Acceptance::Unknown,
         }
@@ -174,7 +216,7 @@ impl<'a> DependencyRows<'a> {
         let mut counts: Vec<usize> = counts.iter().filter(|&&rows| rows > 0).map(|&rows| rows as usize).collect();
         counts.sort_unstable();
         let rows: usize = counts.iter().sum();
-        let arrangements = self.factorials[rows] - counts.iter().map(|&rows| self.factorials[rows]).sum::<f64>();
+        let arrangements = self.factorial(rows) - counts.iter().map(|&rows| self.factorial(rows)).sum::<f64>();
         let others = &counts[..counts.len().saturating_sub(1)];
         let by_value: f64 = others.iter().map(|rows| self.subsets(groups, rows + errors)).sum();
         let maps = by_value.min(groups as f64 * (counts.len().max(1) as f64).log2());
@@ -193,7 +235,7 @@ impl<'a> DependencyRows<'a> {
         if 2 * size >= set {
             return set as f64;
         }
-        let of_this_size = self.factorials[set] - self.factorials[size] - self.factorials[set - size];
+        let of_this_size = self.factorial(set) - self.factorial(size) - self.factorial(set - size);
         (of_this_size + (size as f64 + 1.0).log2()).min(set as f64)
     }
 

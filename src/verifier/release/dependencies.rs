@@ -69,7 +69,7 @@ fn found(input: &VerifierInput<'_>, search: &DeclaredSearch<'_>, rows: &Dependen
             let mut members = determinant.iter();
             let accepted = match (members.next(), members.next(), members.next()) {
                 _ if !determinant.with(to).is_subset(attributes) => Acceptance::Unknown,
-                (Some(one), None, None) => rows.single(&rows.sorted(determinant), one, to),
+                (Some(one), None, None) => rows.single(&rows.by_determinant(one), to),
                 (Some(_), Some(_), None) => rows.pair(determinant, to),
                 _ => Acceptance::Unknown,
             };
@@ -94,12 +94,12 @@ fn unlisted(
     let mut missing = Dependencies::new();
     for from in usable.iter() {
         let determinant = AttrSet::one(from);
-        let sorted = rows.sorted(determinant);
+        let sorted = rows.by_determinant(from);
         for to in usable.without(from).iter() {
             control.check()?;
             let is_it = |(of, dependent): &&(AttrSet, AttrSet)| *of == determinant && dependent.contains(to);
             let is_listed = input.dependencies.iter().chain(search.withdrawn).any(|of| is_it(&of));
-            if !is_listed && rows.single(&sorted, from, to) == Acceptance::Known {
+            if !is_listed && rows.single(&sorted, to) == Acceptance::Known {
                 missing.push((determinant, AttrSet::one(to)));
             }
         }
