@@ -4,10 +4,10 @@
 //! too.
 
 use std::io;
-use std::io::Read;
+use std::io::{Empty, Read};
 
 use crate::microdata::IngestLimits;
-use crate::microdata::formats::csv::{Record, RecordError, Scanner};
+use crate::microdata::formats::csv::{Record, RecordBlocks, RecordError, Scanner};
 
 /// Reason why a part cannot be read to its end.
 #[derive(Debug)]
@@ -40,10 +40,28 @@ impl<'a> PartRecords<'a> {
         Self(Scanner::new(EndChecker { source, read: 0, first: [0; 3], last: b'\n' }, Some(b','), &limits))
     }
 
+    /// The following records, as blocks for scanners that have a `work` each.
+    pub(in crate::verifier) fn into_blocks<W: Send>(self, mut work: impl FnMut() -> W) -> PartBlocks<'a, W> {
+        PartBlocks(self.0.into_blocks(&IngestLimits::of_own_parts(), |_| work()))
+    }
+
     /// The next record; `None` at the end.
     #[inline]
     pub(in crate::verifier) fn next(&mut self) -> Result<Option<Record<'_>>, ReadError> {
         Ok(self.0.next_record()?)
+    }
+}
+
+/// Reads a part in blocks, all processors at once.
+pub(in crate::verifier) struct PartBlocks<'a, W>(RecordBlocks<EndChecker<'a>, W>);
+
+impl<W: Send> PartBlocks<'_, W> {
+    /// Scans the next blocks; the results are in the order of the blocks, and none at the end.
+    pub(in crate::verifier) fn next<T: Send>(
+        &mut self,
+        scan: impl Fn(&mut W, &mut Scanner<Empty>) -> T + Sync,
+    ) -> Result<Vec<T>, ReadError> {
+        self.0.next(scan).map_err(|error| RecordError::Io(error).into())
     }
 }
 

@@ -3,7 +3,7 @@
 use ahash::RandomState;
 use hashbrown::HashTable;
 
-use crate::microdata::{Arena, AttributeType, Domain, ValueKey};
+use crate::microdata::{Arena, AttributeType, Domain, Interner, ValueKey};
 
 /// The values of one column of a part.
 ///
@@ -17,28 +17,12 @@ pub(in crate::verifier) struct PartDictionary<'a> {
     missing: Option<u32>,
     table: HashTable<u32>,
     hasher: RandomState,
-    recent: Vec<DictionarySlot>,
-}
-
-/// Cache entry: key and code of a value.
-///
-/// `length` is the length of the value plus 1; 0 in an empty slot.
-#[derive(Clone, Copy)]
-struct DictionarySlot {
-    ends: ValueKey,
-    length: u32,
-    code: u32,
 }
 
 impl<'a> PartDictionary<'a> {
-    const RECENT: usize = 1 << 12;
-
     /// A dictionary for values of the type `kind`, which starts with the values of the original's `domain`.
     pub(in crate::verifier) fn new(domain: Option<&'a Domain>, kind: Option<AttributeType>) -> Self {
         let base = domain.map_or(0, |domain| domain.len() as u32);
-        // four slots for every expected value
-        let slots = domain.map_or(256, |domain| 4 * domain.len()).next_power_of_two().min(Self::RECENT);
-        let empty = DictionarySlot { ends: ValueKey::from_bytes(b""), length: 0, code: 0 };
         let mut dictionary = Self {
             kind,
             domain,
@@ -47,7 +31,6 @@ impl<'a> PartDictionary<'a> {
             missing: domain.and_then(|domain| domain.has_missing().then_some(0)),
             table: HashTable::with_capacity(base as usize),
             hasher: RandomState::new(),
-            recent: vec![empty; slots],
         };
         for code in 0..base {
             if let Some(value) = domain.and_then(|domain| domain.value(code)) {
@@ -63,22 +46,7 @@ impl<'a> PartDictionary<'a> {
         self.table.insert_unique(hasher.hash_one(value), code, rehash);
     }
 
-    /// The code of a value, given with its key.
-    #[inline]
-    pub(in crate::verifier) fn code(&mut self, value: &[u8], ends: ValueKey) -> u32 {
-        let slot = ends.slot(self.recent.len());
-        let length = value.len() as u32 + 1;
-        let found = self.recent[slot];
-        let alike = found.ends == ends && found.length == length;
-        if alike && (value.len() <= 16 || value_of(self.domain, self.base, &self.extra, found.code) == value) {
-            return found.code;
-        }
-        let code = self.look_up(value);
-        self.recent[slot] = DictionarySlot { ends, length, code };
-        code
-    }
-
-    /// The code of the missing value.
+    /// The code of the missing value; it gets one if it has none.
     pub(in crate::verifier) fn missing(&mut self) -> u32 {
         *self.missing.get_or_insert_with(|| {
             // a placeholder keeps codes dense
@@ -87,16 +55,20 @@ impl<'a> PartDictionary<'a> {
         })
     }
 
-    fn look_up(&mut self, value: &[u8]) -> u32 {
-        let (domain, base, extra) = (self.domain, self.base, &self.extra);
-        let same = |&code: &u32| value_of(domain, base, extra, code) == value;
-        if let Some(&code) = self.table.find(self.hasher.hash_one(value), same) {
-            return code;
-        }
-        let code = self.len() as u32;
-        self.extra.push(value);
-        self.remember(value, code);
-        code
+    /// The code of a value, if it has one.
+    fn find(&self, value: &[u8]) -> Option<u32> {
+        let same = |&code: &u32| value_of(self.domain, self.base, &self.extra, code) == value;
+        self.table.find(self.hasher.hash_one(value), same).copied()
+    }
+
+    /// The code of a value; it gets one if it has none.
+    pub(in crate::verifier) fn code(&mut self, value: &[u8]) -> u32 {
+        self.find(value).unwrap_or_else(|| {
+            let code = self.len() as u32;
+            self.extra.push(value);
+            self.remember(value, code);
+            code
+        })
     }
 
     /// Number of codes.
@@ -144,6 +116,100 @@ fn value_of<'v>(domain: Option<&'v Domain>, base: u32, extra: &'v Arena, code: u
     }
 }
 
+/// Codes of the cells of a block: those of a dictionary, and following ones for what it lacks.
+pub(in crate::verifier) struct BlockDictionary {
+    recent: Vec<DictionarySlot>,
+    /// Values that the dictionary lacks.
+    others: Interner,
+    lacks_missing: bool,
+}
+
+/// Cache entry: key and code of a value.
+///
+/// `length` is the length of the value plus 1; 0 in an empty slot.
+#[derive(Clone, Copy)]
+struct DictionarySlot {
+    ends: ValueKey,
+    length: u32,
+    code: u32,
+}
+
+impl BlockDictionary {
+    const RECENT: usize = 1 << 12;
+
+    pub(in crate::verifier) fn new(known: &PartDictionary<'_>) -> Self {
+        // four slots for every expected value
+        let slots = known.domain.map_or(256, |domain| 4 * domain.len()).next_power_of_two().min(Self::RECENT);
+        let empty = DictionarySlot { ends: ValueKey::from_bytes(b""), length: 0, code: 0 };
+        Self { recent: vec![empty; slots], others: Interner::default(), lacks_missing: false }
+    }
+
+    /// The code of a value, given with its key.
+    #[inline]
+    pub(in crate::verifier) fn code(&mut self, known: &PartDictionary<'_>, value: &[u8], ends: ValueKey) -> u32 {
+        let slot = ends.slot(self.recent.len());
+        let length = value.len() as u32 + 1;
+        let found = self.recent[slot];
+        let alike = found.ends == ends && found.length == length;
+        if alike && (value.len() <= 16 || self.value(known, found.code) == value) {
+            return found.code;
+        }
+        // the code after those of the dictionary is that of a missing value
+        let code = known.find(value).unwrap_or_else(|| known.len() as u32 + 1 + self.others.intern(value));
+        self.recent[slot] = DictionarySlot { ends, length, code };
+        code
+    }
+
+    fn value<'v>(&'v self, known: &'v PartDictionary<'_>, code: u32) -> &'v [u8] {
+        match code.checked_sub(known.len() as u32 + 1) {
+            Some(other) => self.others.values().get(other as usize),
+            None => value_of(known.domain, known.base, &known.extra, code),
+        }
+    }
+
+    /// The code of the missing value.
+    pub(in crate::verifier) fn missing(&mut self, known: &PartDictionary<'_>) -> u32 {
+        known.missing.unwrap_or_else(|| {
+            self.lacks_missing = true;
+            known.len() as u32
+        })
+    }
+
+    /// Number of codes, those of the dictionary included.
+    pub(in crate::verifier) fn len(&self, known: &PartDictionary<'_>) -> usize {
+        match self.lacks_missing || !self.others.is_empty() {
+            true => known.len() + 1 + self.others.len(),
+            false => known.len(),
+        }
+    }
+
+    /// What the dictionary lacks. The next block begins anew.
+    pub(in crate::verifier) fn take(&mut self) -> OtherValues {
+        if !self.others.is_empty() {
+            // their codes are no longer theirs
+            self.recent.iter_mut().for_each(|slot| slot.length = 0);
+        }
+        OtherValues { values: self.others.take(), missing: std::mem::take(&mut self.lacks_missing) }
+    }
+}
+
+/// What a dictionary lacked of a block, in the order of its codes: first the missing value, used or not.
+pub(in crate::verifier) struct OtherValues {
+    values: Arena,
+    missing: bool,
+}
+
+impl OtherValues {
+    /// Adds them to the dictionary, and gives the code of each; none if it lacked nothing.
+    pub(in crate::verifier) fn added(&self, known: &mut PartDictionary<'_>) -> Vec<u32> {
+        if !self.missing && self.values.is_empty() {
+            return Vec::new();
+        }
+        let missing = if self.missing { known.missing() } else { 0 };
+        std::iter::once(missing).chain(self.values.iter().map(|value| known.code(value))).collect()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -157,7 +223,7 @@ mod tests {
     fn code(dictionary: &mut PartDictionary<'_>, cell: Option<&[u8]>) -> u32 {
         match cell {
             None => dictionary.missing(),
-            Some(value) => dictionary.code(value, ValueKey::from_bytes(value)),
+            Some(value) => dictionary.code(value),
         }
     }
 
@@ -188,11 +254,24 @@ mod tests {
         assert_eq!(dictionary.ranks(), Some(vec![3, 0, 4, 2, 1]));
     }
 
+    fn block_code(block: &mut BlockDictionary, known: &PartDictionary<'_>, value: &str) -> u32 {
+        block.code(known, value.as_bytes(), ValueKey::from_bytes(value.as_bytes()))
+    }
+
     #[test]
-    fn code_long_values_with_equal_ends_differs() {
-        let mut dictionary = PartDictionary::new(None, None);
-        let codes = ["12345678a12345678", "12345678b12345678", "12345678a12345678"]
-            .map(|v| code(&mut dictionary, Some(v.as_bytes())));
-        assert_eq!(codes, [0, 1, 0]);
+    fn block_values_the_dictionary_lacks_get_its_next_codes() {
+        let long = ["12345678a12345678", "12345678b12345678"];
+        let domain = domain(AttributeType::Text, false, &[long[0], "a"]);
+        let mut known = PartDictionary::new(Some(&domain), None);
+        let mut block = BlockDictionary::new(&known);
+        // the first code behind the dictionary is that of the missing value
+        let found = [long[0], "a", long[1], "b", long[0], long[1]].map(|value| block_code(&mut block, &known, value));
+        assert_eq!((found, block.missing(&known), block.len(&known)), ([0, 1, 3, 4, 0, 3], 2, 5));
+        assert_eq!(block.take().added(&mut known), [2, 3, 4]);
+        assert_eq!([2, 3, 4].map(|code| known.value(code)), [None, Some(long[1].as_bytes()), Some(&b"b"[..])]);
+        let found = [long[1], "c", "a", "b"].map(|value| block_code(&mut block, &known, value));
+        assert_eq!((found, block.missing(&known)), ([3, 6, 1, 4], 2));
+        assert_eq!(block.take().added(&mut known), [0, 5]);
+        assert_eq!((block.take().added(&mut known), block.len(&known)), (vec![], 6));
     }
 }

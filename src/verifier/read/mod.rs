@@ -1,5 +1,6 @@
 //! Readers of written parts.
 
+mod block;
 pub(super) mod bucket_classes;
 pub(super) mod cells;
 pub(super) mod csv;

@@ -2,13 +2,14 @@
 
 use std::borrow::Cow;
 
+use super::block::{BlockColumn, BlockParser, BlockRows, RowFault};
 use super::csv::{PartRecords, ReadError};
 use super::dictionary::PartDictionary;
 use super::joint_column::{CodedPart, JointColumn};
 use super::row_keys::{BucketOffsets, RowKeyLayout, RowKeys};
 use crate::control::Control;
 use crate::microdata::formats::csv::Record;
-use crate::microdata::{Attr, AttributeType, Codes, ValueKey};
+use crate::microdata::{Attr, AttributeType, Codes};
 use crate::publication::{CellContent, Part, PublishedColumn, PublishedTable, RowMeaning};
 use crate::verifier::contract::checks::{CheckLog, CheckName};
 use crate::verifier::contract::claim::{DecompositionClaim, SlicingClaim};
@@ -114,62 +115,39 @@ pub(in crate::verifier) fn read(
     }
 }
 
-/// Number of rows of a batch of codes, which fits the nearest cache.
-const BATCH_ROWS_IN_CACHE: usize = 1 << 10;
-
 /// A column during parsing.
 struct ColumnParser<'a> {
     dictionary: PartDictionary<'a>,
     codes: Codes,
-    batch: Vec<u32>,
 }
 
 impl<'a> ColumnParser<'a> {
     fn new(input: &VerifierInput<'a>, column: &PublishedColumn, expected: usize) -> Self {
-        let batch = Vec::with_capacity(BATCH_ROWS_IN_CACHE);
         if column.cells != CellContent::Exact {
             let dictionary = PartDictionary::new(None, Some(AttributeType::Text));
-            return Self { dictionary, codes: Codes::with_capacity(0, expected), batch };
+            return Self { dictionary, codes: Codes::with_capacity(0, expected) };
         }
         let domain = input.original.map(|original| original.column(column.attribute).domain.as_ref());
         let kind = input.kinds.get(column.attribute.index()).copied().flatten();
         let codes = Codes::with_capacity(domain.map_or(0, |domain| domain.len()), expected);
-        Self { dictionary: PartDictionary::new(domain, kind), codes, batch }
+        Self { dictionary: PartDictionary::new(domain, kind), codes }
     }
 
-    /// Moves the batch to the codes, which widen with the dictionary.
-    fn flush(&mut self) {
-        let size = self.dictionary.len();
-        if (size > 1 << 16 && !matches!(self.codes, Codes::U32(_)))
-            || (size > 1 << 8 && matches!(self.codes, Codes::U8(_)))
-        {
-            let narrow = std::mem::replace(&mut self.codes, Codes::U8(Vec::new()));
-            let wide: Vec<u32> = narrow.iter().collect();
-            self.codes = Codes::collect(size, wide.into_iter());
-        }
-        let batch = self.batch.drain(..);
-        match &mut self.codes {
-            Codes::U8(codes) => codes.extend(batch.map(|code| code as u8)),
-            Codes::U16(codes) => codes.extend(batch.map(|code| code as u16)),
-            Codes::U32(codes) => codes.extend(batch),
-        }
+    /// Appends the cells of a block.
+    fn add(&mut self, cells: &BlockColumn, known: usize) {
+        let others = cells.others.added(&mut self.dictionary);
+        let map: Vec<u32> = (0..known as u32).chain(others).collect();
+        self.codes.extend_mapped(self.dictionary.len(), &cells.codes, &map);
     }
 }
 
 /// Parser of the rows of a part.
 struct RowParser<'a> {
     part: &'a Part,
-    /// Whether records have a single field, whose missing value has a marker.
-    is_single: bool,
     labels: Option<Vec<u32>>,
-    /// The field of the last label and the label; most rows repeat the label before.
-    last_label: (LabelField, Option<u32>),
     columns: Vec<ColumnParser<'a>>,
     rows: usize,
 }
-
-/// The key, length and quoting of the field of a label.
-type LabelField = (ValueKey, usize, bool);
 
 impl<'a> RowParser<'a> {
     fn new(input: &VerifierInput<'a>, part: &'a Part) -> Self {
@@ -177,49 +155,61 @@ impl<'a> RowParser<'a> {
         let expected = part.len.min(1 << 24) as usize;
         Self {
             part,
-            is_single: !part.bucketed && part.columns.len() == 1,
             labels: part.bucketed.then(|| Vec::with_capacity(expected)),
-            last_label: ((ValueKey::from_bytes(b""), 0, false), None),
             columns: part.columns.iter().map(|column| ColumnParser::new(input, column, expected)).collect(),
             rows: 0,
         }
     }
 
-    /// Adds a record.
-    #[inline]
-    fn add(&mut self, record: Record<'_>) -> Result<(), UnreadablePart> {
-        self.rows += 1;
-        if self.rows as u64 > self.part.len {
+    /// Parses all rows that `records` has left.
+    fn parse(
+        &mut self,
+        records: PartRecords<'_>,
+        control: &Control,
+    ) -> Result<Result<(), UnreadablePart>, VerifierError> {
+        let mut blocks = records.into_blocks(|| BlockParser::new(self.columns.iter().map(|column| &column.dictionary)));
+        loop {
+            let (part, columns) = (self.part, &self.columns);
+            let known: Vec<usize> = columns.iter().map(|column| column.dictionary.len()).collect();
+            let parsed =
+                blocks.next(|parser, block| parser.parse(part, columns.iter().map(|column| &column.dictionary), block));
+            let parsed = match parsed {
+                Ok(parsed) => parsed,
+                Err(ReadError::Malformed) => return Ok(Err(malformed(self.rows + 1))),
+                Err(ReadError::Io(error)) => return Err(error.into()),
+            };
+            if parsed.is_empty() {
+                return Ok(Ok(()));
+            }
+            for block in parsed {
+                control.advance(block.rows as u64)?;
+                if let Err(fault) = self.add(block, &known) {
+                    return Ok(Err(fault));
+                }
+            }
+        }
+    }
+
+    /// Appends the rows of a block, or the fault at its end.
+    fn add(&mut self, block: BlockRows, known: &[usize]) -> Result<(), UnreadablePart> {
+        let seen = self.rows + block.rows + usize::from(block.fault.is_some());
+        if seen as u64 > self.part.len {
             return Err(UnreadablePart(CheckName::Columns, "there are more rows than claimed".to_owned()));
         }
-        let mut fields = record.iter_with_ends();
-        if let Some(labels) = &mut self.labels {
-            let Some(label) = fields.next().and_then(|(text, quoted, ends)| {
-                // the key of a short text determines it
-                let field = (ends, text.len(), quoted);
-                if field != self.last_label.0 || text.len() > 16 {
-                    self.last_label = (field, label(text, quoted));
-                }
-                self.last_label.1
-            }) else {
-                let detail = format!("row {} has a label that is no number from 1", self.rows);
+        match block.fault {
+            None => {}
+            Some(RowFault::Malformed) => return Err(malformed(seen)),
+            Some(RowFault::Label) => {
+                let detail = format!("row {seen} has a label that is no number from 1");
                 return Err(UnreadablePart(CheckName::Order, detail));
-            };
-            labels.push(label);
-        }
-        let null = self.part.null.as_deref().map(str::as_bytes);
-        for (column, (bytes, quoted, ends)) in self.columns.iter_mut().zip(fields) {
-            // in a part of one column an empty line is ambiguous
-            if self.is_single && !quoted && bytes.is_empty() {
-                return Err(malformed(self.rows));
             }
-            let missing = !quoted && if self.is_single { null == Some(bytes) } else { bytes.is_empty() };
-            let code = if missing { column.dictionary.missing() } else { column.dictionary.code(bytes, ends) };
-            column.batch.push(code);
         }
-        if self.rows.is_multiple_of(BATCH_ROWS_IN_CACHE) {
-            self.columns.iter_mut().for_each(ColumnParser::flush);
+        self.rows = seen;
+        if let Some(labels) = &mut self.labels {
+            labels.extend(block.labels);
         }
+        let columns = self.columns.iter_mut().zip(&block.columns).zip(known);
+        columns.for_each(|((column, cells), known)| column.add(cells, *known));
         Ok(())
     }
 
@@ -276,21 +266,9 @@ fn rows(
         _ => return Ok(Err(UnreadablePart(CheckName::Columns, "there is no header".to_owned()))),
     }
     let mut parser = RowParser::new(input, part);
-    loop {
-        let record = match next(&mut reader)? {
-            Some(Some(record)) if record.len() == width => record,
-            Some(None) => break,
-            _ => return Ok(Err(malformed(parser.rows + 1))),
-        };
-        if let Err(fault) = parser.add(record) {
-            return Ok(Err(fault));
-        }
-        if parser.rows.is_multiple_of(Control::STRIDE) {
-            control.advance(Control::STRIDE as u64)?;
-        }
+    if let Err(fault) = parser.parse(reader, control)? {
+        return Ok(Err(fault));
     }
-    parser.columns.iter_mut().for_each(ColumnParser::flush);
-    control.advance((parser.rows % Control::STRIDE) as u64)?;
     if parser.rows as u64 != part.len {
         log.fail(CheckName::Columns, format!("{place}: there are fewer rows than claimed"));
     }
@@ -314,17 +292,6 @@ fn header(record: Record<'_>, part: &Part, place: &str, log: &mut CheckLog) {
     if !record.iter().map(|(name, _)| name).eq(claimed.map(str::as_bytes)) {
         log.fail(CheckName::Columns, format!("{place}: the header has other names"));
     }
-}
-
-/// Parses a label: a canonical decimal of at least 1.
-fn label(text: &[u8], quoted: bool) -> Option<u32> {
-    if quoted || !matches!(text, [b'1'..=b'9', ..]) {
-        return None;
-    }
-    text.iter().try_fold(0_u32, |label, &byte| {
-        let digit = byte.is_ascii_digit().then(|| u32::from(byte - b'0'))?;
-        label.checked_mul(10)?.checked_add(digit)
-    })
 }
 
 /// Checks that columns hold exactly the values of the original, without the null marker.

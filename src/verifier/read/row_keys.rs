@@ -128,14 +128,28 @@ impl RowKeys {
 
     /// Sorts the keys of each bucket.
     pub(in crate::verifier) fn sort_within(&mut self, buckets: &BucketOffsets) {
-        with_rows!(self, as_chunks_mut, rows => for range in buckets.ranges() {
-            rows[range].sort_unstable();
-        });
+        with_rows!(self, as_chunks_mut, rows => sort_buckets(rows, &buckets.offsets));
     }
 
     /// Sorts all keys.
     pub(in crate::verifier) fn sort(&mut self) {
         with_rows!(self, as_chunks_mut, rows => rows.sort_unstable());
+    }
+}
+
+/// Number of keys that are sorted one bucket after the other.
+const KEYS_IN_SEQUENCE: usize = 1 << 14;
+
+/// Sorts the keys of each bucket; `offsets` are the ends of buckets, after the start of the first one.
+fn sort_buckets<K: Ord + Send>(keys: &mut [K], offsets: &[usize]) {
+    if keys.len() > KEYS_IN_SEQUENCE && offsets.len() > 2 {
+        let middle = offsets.len() / 2;
+        let (first, second) = keys.split_at_mut(offsets[middle] - offsets[0]);
+        rayon::join(|| sort_buckets(first, &offsets[..=middle]), || sort_buckets(second, &offsets[middle..]));
+        return;
+    }
+    for bucket in offsets.windows(2) {
+        keys[bucket[0] - offsets[0]..bucket[1] - offsets[0]].sort_unstable();
     }
 }
 
