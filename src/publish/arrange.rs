@@ -3,6 +3,8 @@
 //! Codes are ranks, so that comparing codes compares values. Tuples whose codes fit a word are sorted as words and unpacked
 //! again. Memory is read at random only once, by label.
 
+use rayon::prelude::*;
+
 use crate::control::{Cancelled, Control};
 use crate::microdata::{Attr, Codes, Column, Table};
 use crate::with_codes;
@@ -81,7 +83,7 @@ fn width(column: &Column) -> u32 {
 }
 
 /// A word that holds the codes of a tuple, the first attribute in the highest bits.
-trait PackedTuple: Copy + Ord + Default {
+trait PackedTuple: Copy + Ord + Default + Send + Sync {
     fn append(self, width: u32, code: impl Into<u32>) -> Self;
     fn code(self, shift: u32, width: u32) -> u32;
 }
@@ -107,15 +109,18 @@ words!(u32, u64, u128);
 /// Tuples of `columns` as words.
 fn packed<W: PackedTuple>(rows: usize, columns: &[&Column], control: &Control) -> Result<Vec<W>, Cancelled> {
     let mut words = vec![W::default(); rows];
-    for column in columns.iter().filter(|column| width(column) > 0) {
-        let width = width(column);
-        with_codes!(&column.codes, codes => for (words, codes) in words.chunks_mut(Control::STRIDE).zip(codes.chunks(Control::STRIDE)) {
-            control.check()?;
-            for (word, &code) in words.iter_mut().zip(codes) {
-                *word = word.append(width, code);
-            }
-        });
-    }
+    words.par_chunks_mut(Control::STRIDE).enumerate().try_for_each(|(at, words)| {
+        control.check()?;
+        let rows = at * Control::STRIDE..at * Control::STRIDE + words.len();
+        for column in columns.iter().filter(|column| width(column) > 0) {
+            let width = width(column);
+            with_codes!(&column.codes, codes => {
+                let codes = &codes[rows.clone()];
+                words.iter_mut().zip(codes).for_each(|(word, &code)| *word = word.append(width, code));
+            });
+        }
+        Ok(())
+    })?;
     Ok(words)
 }
 
@@ -128,10 +133,16 @@ fn as_words<W: PackedTuple>(
     let words = packed::<W>(rows, columns, control)?;
     let words = sorted(words, groups, control, <[W]>::sort_unstable)?;
     let mut shift = columns.iter().map(|column| width(column)).sum::<u32>();
-    let taken = columns.iter().map(|column| {
+    let placed: Vec<(&Column, u32)> = columns
+        .iter()
+        .map(|&column| {
+            shift -= width(column);
+            (column, shift)
+        })
+        .collect();
+    let taken = placed.into_par_iter().map(|(column, shift)| {
         control.check()?;
         let width = width(column);
-        shift -= width;
         let code = |word: &W| if width == 0 { 0 } else { word.code(shift, width) };
         let codes = Codes::collect(column.domain.len(), words.iter().map(code));
         Ok(Column { domain: column.domain.clone(), codes })
@@ -160,7 +171,7 @@ fn as_rows(
         keyed.sort_unstable_by(|&(a, row_a), &(b, row_b)| a.cmp(&b).then_with(|| codes(row_a).cmp(codes(row_b))));
     })?;
     let order: Vec<u32> = keyed.into_iter().map(|(_, row)| row).collect();
-    let gathered = columns.iter().map(|column| {
+    let gathered = columns.par_iter().map(|column| {
         control.check()?;
         Ok(Column { domain: column.domain.clone(), codes: column.codes.gather(&order) })
     });
@@ -168,11 +179,11 @@ fn as_rows(
 }
 
 /// Items of the rows, sorted by `sort` group by group.
-fn sorted<T: Copy + Default>(
+fn sorted<T: Copy + Default + Send>(
     items: Vec<T>,
     groups: Option<&BucketRows<'_>>,
     control: &Control,
-    sort: impl Fn(&mut [T]),
+    sort: impl Fn(&mut [T]) + Sync,
 ) -> Result<Vec<T>, Cancelled> {
     let rows = items.len() as u64;
     let Some(groups) = groups else {
@@ -184,19 +195,32 @@ fn sorted<T: Copy + Default>(
     let mut together = groups.gathered(&items, control)?;
     drop(items);
     // suppressed rows are done
-    let mut done = 0;
-    let unsorted = rows - together.len() as u64;
-    control.advance(unsorted)?;
-    let rows = together.len();
-    for group in groups.starts.windows(2) {
-        sort(&mut together[group[0]..group[1]]);
-        if group[1] - done >= Control::STRIDE {
-            control.advance((group[1] - done) as u64)?;
-            done = group[1];
-        }
-    }
-    control.advance((rows - done) as u64)?;
+    control.advance(rows - together.len() as u64)?;
+    sort_groups(&mut together, &groups.starts, &sort, control)?;
     Ok(together)
+}
+
+/// Sorts the items of each group, given where each group begins and where the last one ends.
+fn sort_groups<T: Send>(
+    items: &mut [T],
+    starts: &[usize],
+    sort: &(impl Fn(&mut [T]) + Sync),
+    control: &Control,
+) -> Result<(), Cancelled> {
+    let groups = starts.len() - 1;
+    if items.len() > Control::STRIDE && groups > 1 {
+        let middle = groups / 2;
+        let (first, second) = items.split_at_mut(starts[middle] - starts[0]);
+        let (first, second) = rayon::join(
+            || sort_groups(first, &starts[..=middle], sort, control),
+            || sort_groups(second, &starts[middle..], sort, control),
+        );
+        return first.and(second);
+    }
+    for group in starts.windows(2) {
+        sort(&mut items[group[0] - starts[0]..group[1] - starts[0]]);
+    }
+    control.advance(items.len() as u64)
 }
 
 #[cfg(test)]

@@ -1,7 +1,9 @@
 //! Writing parts: canonical CSV in chunks of whole rows, hashed while they are written.
 
 use std::io;
+use std::ops::Range;
 
+use rayon::prelude::*;
 use sha2::{Digest, Sha256};
 
 use crate::control::Control;
@@ -24,6 +26,26 @@ pub trait PartStore: PublishedBytes {
 
 /// The largest number of rows in a chunk.
 const CHUNK_ROWS: usize = 1 << 16;
+/// Number of rows that a processor renders at once.
+const PIECE_ROWS: usize = 1 << 13;
+
+/// The CSV of a chunk in pieces, each made by a processor.
+#[derive(Default)]
+struct RenderedChunk(Vec<Vec<u8>>);
+
+impl RenderedChunk {
+    /// Renders rows after `head`.
+    fn render(writer: &RowWriter<'_>, labels: Option<&[u32]>, rows: Range<usize>, head: Vec<u8>) -> Self {
+        let pieces: Vec<Range<usize>> =
+            rows.clone().step_by(PIECE_ROWS).map(|first| first..(first + PIECE_ROWS).min(rows.end)).collect();
+        let rendered = pieces.into_par_iter().map(|rows| {
+            let mut csv = Vec::new();
+            writer.write(labels, rows, &mut csv);
+            csv
+        });
+        Self(std::iter::once(head).chain(rendered.collect::<Vec<_>>()).collect())
+    }
+}
 
 /// Writes the parts of a release one by one.
 pub(in crate::engine) struct PartWriter<'a> {
@@ -55,17 +77,28 @@ impl<'a> PartWriter<'a> {
         }
         let labels = contents.buckets.as_ref().map(|buckets| buckets.labels());
 
+        let mut head = Vec::new();
+        header(part.columns.iter().map(|column| column.name.as_str()), part.bucketed, &mut head);
+        let render = |first: usize, head: Vec<u8>| {
+            RenderedChunk::render(&writer, labels, first..(first + CHUNK_ROWS).min(rows), head)
+        };
         let mut hash = Sha256::new();
-        self.csv.clear();
-        header(part.columns.iter().map(|column| column.name.as_str()), part.bucketed, &mut self.csv);
+        let mut chunk = render(0, head);
         for (number, first) in (0..rows.max(1)).step_by(CHUNK_ROWS).enumerate() {
-            let range = first..(first + CHUNK_ROWS).min(rows);
-            let len = range.len();
-            writer.write(labels, range, &mut self.csv);
-            hash.update(&self.csv);
-            self.store.put(&file, number as u32, first as u64, len as u32, &self.csv)?;
-            self.csv.clear();
-            self.control.advance(len as u64)?;
+            let mut next = None;
+            let (control, store, csv) = (self.control, &mut *self.store, &mut self.csv);
+            let len = rows.min(first + CHUNK_ROWS) - first;
+            rayon::in_place_scope(|scope| {
+                if first + CHUNK_ROWS < rows {
+                    scope.spawn(|_| next = Some(render(first + CHUNK_ROWS, Vec::new())));
+                }
+                csv.clear();
+                chunk.0.iter().for_each(|piece| csv.extend_from_slice(piece));
+                hash.update(&*csv);
+                store.put(&file, number as u32, first as u64, len as u32, csv)
+            })?;
+            control.advance(len as u64)?;
+            chunk = next.unwrap_or_default();
         }
         let kind = |column: &PublishedColumn| match column.cells {
             // a suppressed cell shows no value
