@@ -9,4 +9,5 @@ pub(crate) mod local_tables;
 pub(crate) mod metrics;
 pub(crate) mod screens;
 pub(crate) mod telemetry;
+pub(crate) mod threads;
 pub(crate) mod torture;
