@@ -10,6 +10,7 @@ mod listen;
 mod maintenance;
 mod memory;
 mod open;
+pub mod population_file;
 pub mod populations;
 mod tools;
 mod vault;

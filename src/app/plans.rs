@@ -162,7 +162,8 @@ impl DryRun {
         })?;
         let columns = engine::TablePair { published: &table, extra: extra.as_ref() };
         let Self { context, earlier, faults, faulty, .. } = self;
-        let input = engine::DryRunInput { specification: &context.specification, earlier: &earlier, faults };
+        let input =
+            engine::DryRunInput { specification: &context.specification, earlier: &earlier, faults, republish: None };
         mended(&faulty, engine::dry_run(input, columns, &RandomStreams::Keyed(key), control), Some((&table, control)))
     }
 
@@ -170,7 +171,7 @@ impl DryRun {
     fn run_on_counts(self, problem: &Problem) -> Result<Plan, EngineError> {
         let Self { context: JobContext { dataset, profiles, specification, .. }, earlier, faults, faulty, .. } = self;
         let counts = ProfileCounts { rows: dataset.rows, profiles: &profiles, used: &specification.used };
-        let input = engine::DryRunInput { specification: &specification, earlier: &earlier, faults };
+        let input = engine::DryRunInput { specification: &specification, earlier: &earlier, faults, republish: None };
         mended(&faulty, engine::dry_run_from_counts(input, &counts, problem), None)
     }
 }

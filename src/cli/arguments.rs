@@ -6,8 +6,8 @@ use clap::{CommandFactory, Parser, Subcommand};
 
 use super::examples::with_examples;
 use super::{
-    audit_log, backup, completions, demo, healthcheck, init, keys, ledger, man, migrate, plan, populations, publish,
-    query, report, rotate, tenants, verify,
+    audit_log, backup, completions, demo, healthcheck, init, keys, ledger, man, migrate, nights, plan, populations,
+    publish, query, report, rotate, tenants, verify,
 };
 use crate::config::{Config, WorkerOptions};
 
@@ -73,6 +73,8 @@ pub enum Command {
     Query(query::QueryArguments),
     /// Verifies a release in a folder or other tables
     Verify(verify::VerifyArguments),
+    /// Intersects what all nights of a republished table show of each person
+    Nights(nights::NightsArguments),
     /// Prints a script that completes the command line in a shell
     Completions(completions::CompletionArguments),
     /// Writes a manual page of each command

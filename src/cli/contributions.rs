@@ -26,10 +26,10 @@ use crate::spec::{self, ColumnFacts, DatasetSchema, DocumentSource, Specificatio
 const DRAW_LABEL: &str = "contributions";
 
 /// Draws rows by a key of the release.
-struct DrawHasher(Hmac<Sha256>);
+pub(super) struct DrawHasher(Hmac<Sha256>);
 
 impl DrawHasher {
-    fn new(streams: &RandomStreams) -> Self {
+    pub(super) fn new(streams: &RandomStreams) -> Self {
         // Unwrap safety: HMAC takes keys of any length.
         #[expect(clippy::unwrap_used)]
         let mac = Hmac::<Sha256>::new_from_slice(&*streams.derived(DRAW_LABEL)).unwrap();

@@ -3,7 +3,7 @@
 use clap::Command;
 
 /// Commands by their names, with lines that run them.
-const EXAMPLES: [(&str, &str); 28] = [
+const EXAMPLES: [(&str, &str); 29] = [
     ("serve", "guardian serve --data guardian-data --listen 127.0.0.1:8080"),
     ("worker", "guardian worker --store postgres://guardian@localhost/guardian --workers 2"),
     ("healthcheck", "guardian healthcheck"),
@@ -39,6 +39,7 @@ const EXAMPLES: [(&str, &str); 28] = [
         "verify",
         "guardian verify release --original patients.csv\nguardian verify table.csv --rules 'age, zip -> disease' --guarantee '{\"type\":\"l_diversity\",\"l\":2}'",
     ),
+    ("nights", "guardian nights --person pid night-1=patients-1.csv night-2=patients-2.csv"),
     ("openapi", "guardian openapi > openapi.json"),
     ("problems", "guardian problems > problems.md"),
     ("metrics", "guardian metrics > metrics.md"),

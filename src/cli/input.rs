@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use super::contributions::{self, OpenedTable};
 use super::exit::CommandOutcome;
+use super::population::{PersonKeys, PersonReader};
 use super::table_file::TableFile;
 use crate::control::Control;
 use crate::engine;
@@ -28,6 +29,8 @@ pub(super) struct InputJob {
     pub(super) persons: Option<Problem>,
     /// What was left out, where a bounded number of rows of each person is kept.
     pub(super) contributions: Option<LeftOutContributions>,
+    /// The person of each row, where the table is published night after night; otherwise none.
+    pub(super) republished: Vec<[u8; 16]>,
 }
 
 /// Reads a JSON document.
@@ -43,6 +46,8 @@ pub(super) struct JobSource<'a> {
     pub(super) unit: &'a Unit,
     /// The key by which rows are drawn, where the unit keeps a bounded number of a person.
     pub(super) streams: &'a RandomStreams,
+    /// How persons are distinguished, where the table is one of several nights.
+    pub(super) persons: Option<PersonKeys<'a>>,
     pub(super) origin: DocumentSource,
 }
 
@@ -58,6 +63,8 @@ pub(super) struct ReadJob<'a> {
     pub(super) persons: Option<Problem>,
     /// What was left out, where a bounded number of rows of each person is kept.
     pub(super) contributions: Option<LeftOutContributions>,
+    /// The person of each row, where the table is published night after night; otherwise none.
+    pub(super) republished: Vec<[u8; 16]>,
 }
 
 /// Reads the columns that the document uses.
@@ -68,10 +75,12 @@ pub(super) fn read<'a>(source: JobSource<'a>, control: &Control) -> Result<ReadJ
     let ingest = |error| source.table.unread(control, error);
     let names = reader.names().to_vec();
     let mut persons = SubjectCounter::new(source.unit, &names)?;
+    let mut republished = source.persons.map(|keys| PersonReader::new(keys, &names)).transpose()?;
+    let keys = source.persons.map_or(&[][..], |keys| keys.columns);
 
     // the used columns do not depend on the values, so only these are built
     let mut facts: Vec<ColumnFacts> = names.iter().map(|name| ColumnFacts::unseen(name)).collect();
-    let schema = DatasetSchema { columns: &facts, keys: &[], unit: source.unit };
+    let schema = DatasetSchema { columns: &facts, keys, unit: source.unit };
     let first = spec::read(source.document, &schema, source.origin);
     let used = first.specification.map_or_else(|| (0..names.len()).collect(), |specification| specification.used);
     let mut building: Vec<UsedColumn> =
@@ -80,6 +89,7 @@ pub(super) fn read<'a>(source: JobSource<'a>, control: &Control) -> Result<ReadJ
     while let Some(chunk) = reader.next_chunk().map_err(ingest)? {
         rows += u64::from(chunk.rows);
         persons.add(&chunk);
+        republished.iter_mut().for_each(|reader| reader.add(&chunk));
         building.par_iter_mut().for_each(|column| column.push(&chunk));
     }
     if rows == 0 {
@@ -101,17 +111,18 @@ pub(super) fn read<'a>(source: JobSource<'a>, control: &Control) -> Result<ReadJ
             }
         }
     }
-    let schema = DatasetSchema { columns: &facts, keys: &[], unit: source.unit };
+    let schema = DatasetSchema { columns: &facts, keys, unit: source.unit };
     let reading = spec::read(source.document, &schema, source.origin);
     let JobSource { document, unit, origin, .. } = source;
     Ok(ReadJob {
-        context: DocumentContext { document, unit, origin, facts },
+        context: DocumentContext { document, unit, origin, facts, keys },
         rows,
         columns,
         profiles,
         reading,
         persons,
         contributions,
+        republished: republished.map(PersonReader::finish).transpose()?.unwrap_or_default(),
     })
 }
 
@@ -121,6 +132,8 @@ pub(super) struct DocumentContext<'a> {
     unit: &'a Unit,
     origin: DocumentSource,
     facts: Vec<ColumnFacts>,
+    /// The columns that identify persons.
+    keys: &'a [String],
 }
 
 impl DocumentContext<'_> {
@@ -142,7 +155,7 @@ impl DocumentContext<'_> {
     }
 
     fn reading(&self, document: &Value) -> ParsedDocument {
-        let schema = DatasetSchema { columns: &self.facts, keys: &[], unit: self.unit };
+        let schema = DatasetSchema { columns: &self.facts, keys: self.keys, unit: self.unit };
         spec::read(document, &schema, self.origin)
     }
 
@@ -154,7 +167,7 @@ impl DocumentContext<'_> {
 
 /// Reads the columns that the document uses and checks the document against them.
 pub(super) fn job(source: JobSource<'_>, control: &Control) -> Result<InputJob, CommandOutcome> {
-    let ReadJob { context, columns, reading, persons, contributions, .. } = read(source, control)?;
+    let ReadJob { context, columns, reading, persons, contributions, republished, .. } = read(source, control)?;
     let ParsedDocument { specification, faults } = reading;
     let Some(specification) = specification.filter(|of| of.used.len() == columns.len()) else {
         return Err(context.refusal(faults, None));
@@ -164,7 +177,7 @@ pub(super) fn job(source: JobSource<'_>, control: &Control) -> Result<InputJob, 
     let faults = annotate_with_unknown(faults, unknown);
     let faults = [faults, engine::check_and_repair(&specification, &table)].concat();
     match faults.is_empty() {
-        true => Ok(InputJob { specification, table, persons, contributions }),
+        true => Ok(InputJob { specification, table, persons, contributions, republished }),
         false => Err(context.refusal(faults, Some(&table))),
     }
 }

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 
 use super::exit::CommandOutcome;
+use super::population::PopulationOptions;
 use super::table_file::{TableFile, TableOptions};
 use super::words::quoted;
 use crate::publication::{ContributionChoice, Unit};
@@ -82,6 +83,8 @@ pub(super) struct JobFiles {
     options: TableOptions,
     #[command(flatten)]
     unit: UnitOptions,
+    #[command(flatten)]
+    population: PopulationOptions,
 }
 
 impl JobFiles {
@@ -99,6 +102,11 @@ impl JobFiles {
     /// The unit of protection.
     pub(super) fn unit(&self) -> Unit {
         self.unit.unit()
+    }
+
+    /// The population of which the table is published night after night.
+    pub(super) const fn population(&self) -> &PopulationOptions {
+        &self.population
     }
 }
 

@@ -19,7 +19,9 @@ mod keys;
 mod ledger;
 mod man;
 mod migrate;
+mod nights;
 mod plan;
+mod population;
 mod populations;
 mod progress;
 mod publish;
@@ -74,6 +76,7 @@ fn run(command: Command, json: bool) -> CommandOutcome {
         Command::Report(arguments) => report::run(&arguments),
         Command::Query(arguments) => query::run(&arguments),
         Command::Verify(arguments) => verify::run(&arguments, json),
+        Command::Nights(arguments) => nights::run(&arguments, json),
         Command::Serve(config) => serve::run(&config),
         Command::Worker(options) => worker::run(&options),
         Command::Healthcheck(arguments) => healthcheck::run(&arguments),

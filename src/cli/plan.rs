@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use super::exit::CommandOutcome;
 use super::job_files::JobFiles;
+use super::population::OpenedPopulation;
 use super::progress::ProgressBarGuard;
 use super::words::{
     BAD, GOOD, guarantee_in_words, reason_in_words, rule_in_words, section, share_in_words, styled, value_in_words,
@@ -16,13 +17,13 @@ use super::words::{
 use super::{input, interrupt, refusal, standard_output};
 use crate::config::LogFormat;
 use crate::control::Control;
-use crate::engine::{self, ColumnSize, DryRunInput, Plan, PlanExposures, PlanRule, PlanTable, TablePair};
+use crate::engine::{self, ColumnSize, DryRunInput, Plan, PlanExposures, PlanRule, PlanTable, PlannedNight, TablePair};
 use crate::ledger::EarlierDisclosures;
 use crate::microdata::{ColumnProfile, Table};
 use crate::problem::{self, Fault, Kind, Problem};
 use crate::publication::PlanRuleStatus;
 use crate::random::{RandomStreams, ReleaseKey};
-use crate::report::SpecificationNotice;
+use crate::report::{NightCounts, SpecificationNotice};
 use crate::spec::{DocumentSource, ParsedDocument};
 use crate::telemetry;
 
@@ -61,8 +62,11 @@ fn planned(arguments: &PlanArguments, document: &Value, control: &Control) -> Re
     let key = ReleaseKey::draw().map_err(|error| CommandOutcome::Internal(error.to_string()))?;
     let streams = &RandomStreams::Keyed(key);
     let (table, origin) = (arguments.files.table()?, DocumentSource::LocalPlan);
-    let source = input::JobSource { table, document, unit: &unit, streams, origin };
-    let input::ReadJob { context, rows, columns, profiles, reading, persons, .. } = input::read(source, control)?;
+    let opened = arguments.files.population().open()?;
+    let persons = opened.as_ref().map(OpenedPopulation::keys);
+    let source = input::JobSource { table, document, unit: &unit, streams, persons, origin };
+    let input::ReadJob { context, rows, columns, profiles, reading, persons, republished, .. } =
+        input::read(source, control)?;
     if let Some(problem) = persons {
         return Err(CommandOutcome::Refused(Box::new(problem)));
     }
@@ -79,7 +83,8 @@ fn planned(arguments: &PlanArguments, document: &Value, control: &Control) -> Re
         return Err(context.refusal(faults, Some(&table)));
     }
     let earlier = EarlierDisclosures::default();
-    let input = DryRunInput { specification: &specification, earlier: &earlier, faults };
+    let republish = opened.as_ref().map(|population| population.input(&republished));
+    let input = DryRunInput { specification: &specification, earlier: &earlier, faults, republish };
     let pair = TablePair { published: &table, extra: None };
     let planned = engine::dry_run(input, pair, streams, control);
     let mut plan = planned.map_err(|stopped| match stopped {
@@ -117,6 +122,8 @@ impl PlannedJob {
         text += &wrapped(0, &format!("memory: about {} MiB", memory.div_ceil(1 << 20)));
         section(&mut text, "tables", plan.tables.iter().map(table_in_words));
         section(&mut text, "rules", plan.rules.iter().map(plan_rule_in_words));
+        let night = plan.night.as_ref().map(night_in_words).unwrap_or_default();
+        section(&mut text, "night", night);
         let exposures = plan.exposures.as_ref().map(exposures_in_words).unwrap_or_default();
         section(&mut text, "exposures", exposures);
         section(&mut text, "notices", plan.warnings.iter().map(notice_in_words));
@@ -156,6 +163,22 @@ fn plan_rule_in_words(rule: &PlanRule) -> String {
         PlanRuleStatus::Refused => styled(BAD, "refused"),
     };
     format!("{verdict}: {written} [{guarantee}]: {reason}")
+}
+
+/// What tonight publishes, and what it costs.
+fn night_in_words(planned: &PlannedNight) -> Vec<String> {
+    let PlannedNight { night, min_newcomers, counts, rows, counterfeits, because, .. } = planned;
+    let NightCounts { known, newcomers, returning, departed, changed, waiting, withheld, moved, .. } = counts;
+    vec![
+        format!("night {night}: {rows} rows would be published, with {counterfeits} counterfeits: {because}"),
+        format!(
+            "{known} persons are known, {returning} of them return; {departed} left; {newcomers} are new, {waiting} of them would \
+             wait (fewer than {min_newcomers} always do)"
+        ),
+        format!(
+            "{changed} known persons have another sensitive value: {moved} would move; {withheld} rows would be withheld"
+        ),
+    ]
 }
 
 fn exposures_in_words(exposures: &PlanExposures) -> Vec<String> {

@@ -8,9 +8,10 @@ use super::exit::CommandOutcome;
 use super::folder::FolderDraft;
 use super::input::JobSource;
 use super::job_files::JobFiles;
+use super::population::OpenedPopulation;
 use super::progress::ProgressBarGuard;
 use super::publish_summary::PublishSummary;
-use super::{input, interrupt};
+use super::{input, interrupt, population};
 use crate::config::LogFormat;
 use crate::control::Control;
 use crate::engine::{self, ReleaseInput};
@@ -71,7 +72,17 @@ pub(super) fn run(arguments: &PublishArguments, json: bool) -> Result<CommandOut
         Some(KeyOption::Bytes(bytes)) => RandomStreams::Keyed(ReleaseKey::from_bytes(*bytes)),
         Some(KeyOption::Identity) => RandomStreams::Identity,
     };
-    let job = input::job(JobSource { table, document: &document, unit: &unit, streams: &streams, origin }, &control)?;
+    let mut population = arguments.files.population().open()?;
+    let source = JobSource {
+        table,
+        document: &document,
+        unit: &unit,
+        streams: &streams,
+        persons: population.as_ref().map(OpenedPopulation::keys),
+        origin,
+    };
+    let job = input::job(source, &control)?;
+    OpenedPopulation::check(population.as_ref(), &job.specification)?;
     if let Some(problem) = job.persons {
         return Err(CommandOutcome::Refused(Box::new(problem)));
     }
@@ -83,6 +94,7 @@ pub(super) fn run(arguments: &PublishArguments, json: bool) -> Result<CommandOut
         earlier: &EarlierDisclosures::default(),
         provenance: &provenance(arguments.reproduce.is_some()),
         contributions: job.contributions,
+        republish: population.as_ref().map(|population| population.input(&job.republished)),
     };
     let released = engine::release(&order, &mut draft, &control)?;
     drop(shown);
@@ -92,6 +104,10 @@ pub(super) fn run(arguments: &PublishArguments, json: bool) -> Result<CommandOut
     draft.write("manifest.json", &pretty(&released.manifest)?).map_err(io)?;
     draft.write("report.json", &pretty(&report)?).map_err(io)?;
     draft.write("specification.json", &pretty(&job.specification.normalized)?).map_err(io)?;
+    if let (Some(OpenedPopulation { file, .. }), Some(state)) = (&mut population, &released.state) {
+        // a night that the state does not know would be published once more, in other buckets
+        file.replace(state).map_err(population::outcome)?;
+    }
     draft.complete().map_err(io)?;
     if let Some(path) = &arguments.internal_report {
         std::fs::write(path, pretty(&released.internal)?).map_err(|error| CommandOutcome::io(path, &error))?;

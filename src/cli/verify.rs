@@ -134,7 +134,7 @@ impl OriginalTable {
             return Ok(Self { job: None, whole: Some(whole) });
         }
         let (streams, origin) = (&RandomStreams::Identity, DocumentSource::Reproduction);
-        let job = input::job(JobSource { table, document, unit, streams, origin }, control)?;
+        let job = input::job(JobSource { table, document, unit, streams, persons: None, origin }, control)?;
         Ok(Self { job: Some(job), whole: None })
     }
 

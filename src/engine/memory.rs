@@ -124,6 +124,19 @@ pub fn choice_memory(rows: u64, method: &MethodSpec) -> u64 {
     rows.saturating_mul(GROUP_ROW_BYTES + DRAWN_ROW_BYTES * protected.len() as u64 + SCORE_ROW_BYTES * at_once)
 }
 
+/// For a person of a state: both states of the publisher and their bytes, both of the verifier, and what it joins them to.
+const STATE_PERSON_BYTES: u64 = 290;
+
+/// Bytes of a person in a state.
+const STATE_BYTES_PER_PERSON: u64 = 26;
+
+/// The bytes of memory that a night takes in addition to [`release_memory`], for the rows of a table and the bytes of a state. Not
+/// calibrated: the sum of what is held.
+#[must_use]
+pub const fn night_memory(rows: u64, state_bytes: u64) -> u64 {
+    (state_bytes / STATE_BYTES_PER_PERSON).saturating_add(rows).saturating_mul(STATE_PERSON_BYTES)
+}
+
 /// For a row of columns that dependencies are looked for in: what it is numbered by.
 const DEPENDENCY_ROW_BYTES: u64 = 8;
 

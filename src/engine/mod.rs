@@ -17,6 +17,9 @@ mod verification;
 pub use attack::corruption::Corruption;
 pub use attack::dependency::dependency_attack;
 pub use attack::inference::inference_attack;
+pub use attack::intersection::{
+    IntersectionFault, IntersectionReport, NightOriginal, ReleasedNight, intersection_attack,
+};
 pub use attack::join::JoinableRelease;
 pub use attack::membership::membership;
 pub use attack::negative_association::negative_association;
@@ -27,8 +30,11 @@ pub use attack::report::{
 };
 pub use attack::target::AttackTarget;
 pub use error::EngineError;
-pub use memory::{ColumnSize, choice_memory, join_memory, measurement_memory, profile_memory, release_memory};
+pub use memory::{
+    ColumnSize, choice_memory, join_memory, measurement_memory, night_memory, profile_memory, release_memory,
+};
 pub use plan::dry_run::{DryRunInput, TablePair, check, check_and_repair, dry_run, dry_run_from_counts};
+pub use plan::night::PlannedNight;
 pub use plan::profile::{AttributeAssociation, DependencyProfile, ExactDependency, ProfiledColumn, profile};
 pub use plan::types::{
     CompositionCounts, ExposedTo, Plan, PlanComposition, PlanExposures, PlanProxy, PlanRule, PlanTable,
@@ -45,7 +51,7 @@ pub use read_back::measures::{AchievedMeasures, RecursiveC, TableMeasures};
 pub use read_back::published_value::{NamedValues, PublishedValue};
 pub use read_back::query::{ErrorModelName, QueryAnswer, QuerySet};
 pub use read_back::verify::{VerificationInput, verify};
-pub use release::input::{ReleaseInput, VerifiedRelease};
+pub use release::input::{ReleaseInput, RepublishInput, VerifiedRelease};
 pub use release::run::release;
 pub use release::write::PartStore;
 pub use sequential::earlier::{against, earlier_of, external_releases, tuples_of};

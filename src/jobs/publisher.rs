@@ -185,8 +185,9 @@ impl Publisher {
             .contributions
             .as_ref()
             .map(|of| LeftOutContributions { left_out_rows: of.left_out_rows, cut_persons: of.cut_persons });
-        let provenance = &provenance;
-        let order = ReleaseInput { specification, table, extra, streams, earlier, provenance, contributions };
+        let (provenance, republish) = (&provenance, None);
+        let order =
+            ReleaseInput { specification, table, extra, streams, earlier, provenance, contributions, republish };
         let mut storage = EnginePartStore(work.storage());
         let released = engine::release(&order, &mut storage, control)?;
         control.begin(Phase::Commit, 1)?;

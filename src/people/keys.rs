@@ -34,7 +34,7 @@ pub(super) struct RowKey {
 }
 
 /// The components of the keys of a chunk, by code.
-pub(super) struct KeyComponents<'a, H> {
+pub(super) struct KeyComponents<'a, H: ?Sized> {
     hasher: &'a H,
     system: String,
     columns: Vec<ComponentColumn<'a>>,
@@ -52,7 +52,7 @@ struct ComponentTexts {
     spelling: String,
 }
 
-impl<'a, H: KeyedHasher> KeyComponents<'a, H> {
+impl<'a, H: KeyedHasher + ?Sized> KeyComponents<'a, H> {
     pub(super) fn new(hasher: &'a H, system: &SystemColumns, chunk: &'a Chunk) -> Self {
         let texts = |value: &[u8]| {
             let text = String::from_utf8_lossy(value);
@@ -83,7 +83,11 @@ impl<'a, H: KeyedHasher> KeyComponents<'a, H> {
 }
 
 /// The person of each row of a chunk, by a key system; `None` of a row without a key.
-pub fn person_hashes(hasher: &impl KeyedHasher, system: &SystemColumns, chunk: &Chunk) -> Vec<Option<KeyedHash>> {
+pub fn person_hashes(
+    hasher: &(impl KeyedHasher + ?Sized),
+    system: &SystemColumns,
+    chunk: &Chunk,
+) -> Vec<Option<KeyedHash>> {
     let components = KeyComponents::new(hasher, system, chunk);
     (0..chunk.rows as usize).map(|row| components.key(row).ok().map(|key| KeyedHash(key.person))).collect()
 }

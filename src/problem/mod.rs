@@ -108,7 +108,9 @@ catalogue! {
         "republish people of whom nothing is published";
     RepublishPending, "republish-pending", 409, "a held release of the population is not decided",
         "approve or reject the held release, then submit the job again";
-    RepublishStateLost, "republish-state-lost", 409, "the state of the republished population was destroyed",
+    RepublishValueChanged, "republish-value-changed", 409, "sensitive values are not those that were published",
+        "withhold the changed rows or move them, by the member changes of republish";
+    RepublishStateLost, "republish-state-lost", 409, "the state of the republished population is lost",
         "publish people of whom nothing is published in a population with another name";
     CompositionUndecidable, "composition-undecidable", 409, "the composition with earlier releases is undecidable",
         "declare what the detail names, or use the earlier release";
@@ -194,6 +196,12 @@ catalogue! {
         "request at least one rule and a guarantee that protects, such as l of at least 2";
     GuaranteeUnsupported, "guarantee-unsupported", 422, "the request is not supported here",
         "use an alternative that the detail names";
+    RepublishUnsupported, "republish-unsupported", 422, "republication does not offer this",
+        "follow the detail, or publish once without republish";
+    RepublishNeedsRecordKey, "republish-needs-record-key", 422, "republication needs a key of persons",
+        "upload the dataset into a population with a key of persons";
+    RepublishSpecificationChanged, "republish-specification-changed", 422, "the population was begun under other terms",
+        "keep what the detail names, or begin with people of whom nothing is published in another population";
     BadColumns, "bad-columns", 422, "the attributes do not fit the method",
         "choose the attributes as the detail says";
     Deadline, "deadline", 422, "the deadline of the job passed",

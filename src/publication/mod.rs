@@ -3,6 +3,7 @@
 //! A [`Publication`] describes tables and parts; [`PublicationCells`] holds the cells until they are written. The same
 //! description serves methods, the verifier and manifests that are read back.
 
+mod breach;
 mod contents;
 mod contributions;
 mod guarantee;
@@ -17,11 +18,12 @@ mod unit;
 mod vocabulary;
 mod witness;
 
+pub use breach::BreachKind;
 pub use contents::{BucketColumn, PartContents, Publication, PublicationCells, PublishedBytes};
 pub use contributions::ContributionChoice;
 pub use guarantee::{Divergence, Guarantee, PriorDistribution, Reference, RhoMode, ValueDistance};
 pub use ratio::{Ratio, RatioError};
-pub use republish::{BucketFill, BucketMerging, ChangedValues, RepublishDetails, RepublishFigures};
+pub use republish::{BucketFill, BucketMerging, ChangedValues, PastNight, RepublishDetails, RepublishFigures};
 pub use rule::{
     DeclaredInputs, DeclaredTaxonomy, DeclaredThresholds, EnforcedBy, EnforcedRule, ExcludedValues, RuleDerivation,
     SubmittedRule,
@@ -40,9 +42,9 @@ pub use thresholds_name::ThresholdsDigest;
 pub use unit::{Unit, UnitGuarantees};
 pub(crate) use vocabulary::vocabulary;
 pub use vocabulary::{
-    AdversaryModel, Algorithm, AssumedAssociations, AttackInput, BreachKind, CheckName, CompositionMode,
-    CompositionVerdict, DependencyUse, DisclosureStatus, IdentityScope, JoinSelection, Linkage, MethodKind, ModelKind,
-    NoticeKind, PersonsKnown, PlanRuleStatus, ProtectionKind, PublishedPeople, ReleaseStatus, RowKind, RuleOrigin,
+    AdversaryModel, Algorithm, AssumedAssociations, AttackInput, CheckName, CompositionMode, CompositionVerdict,
+    DependencyUse, DisclosureStatus, IdentityScope, JoinSelection, Linkage, MethodKind, ModelKind, NoticeKind,
+    PersonsKnown, PlanRuleStatus, ProtectionKind, PublishedPeople, ReleaseStatus, RowKind, RuleOrigin,
     SearchedDependencies, SlicedDiversity, StatementKind, TableKind, VocabularyError,
 };
 pub use witness::{TableWitness, Witness};

@@ -43,6 +43,32 @@ pub struct RepublishDetails {
     pub forget_after: Option<u32>,
     /// What the parts show.
     pub figures: RepublishFigures,
+    /// The last nights before this one, rising: at most [`PastNight::KEPT`].
+    pub earlier: Vec<PastNight>,
+}
+
+/// What a night published, as later nights say it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct PastNight {
+    /// Its number.
+    pub night: u32,
+    /// The number of published persons.
+    pub rows: u64,
+    /// The number of rows of the sensitive part.
+    pub slots: u64,
+    /// The number of buckets.
+    pub buckets: u64,
+}
+
+impl PastNight {
+    /// The number of nights that a population remembers.
+    pub const KEPT: usize = 60;
+
+    /// The number of counterfeits.
+    #[must_use]
+    pub const fn counterfeits(self) -> u64 {
+        self.slots.saturating_sub(self.rows)
+    }
 }
 
 /// What the parts of a night show.
@@ -63,6 +89,13 @@ impl RepublishFigures {
     #[must_use]
     pub const fn counterfeits(&self) -> u64 {
         self.slots.saturating_sub(self.rows)
+    }
+
+    /// The night as later nights say it.
+    #[must_use]
+    pub fn of_night(&self, night: u32) -> PastNight {
+        let buckets = self.buckets.iter().fold(0_u64, |all, fill| all.saturating_add(fill.buckets));
+        PastNight { night, rows: self.rows, slots: self.slots, buckets }
     }
 }
 

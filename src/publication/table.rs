@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use super::breach::BreachKind;
 use super::guarantee::Guarantee;
 use super::republish::RepublishDetails;
 use super::sequence::SequentialDetails;
 use super::thresholds::Thresholds;
-use super::vocabulary::{BreachKind, ProtectionKind, RowKind, SlicedDiversity, TableKind};
+use super::vocabulary::{ProtectionKind, RowKind, SlicedDiversity, TableKind};
 use crate::microdata::{Attr, AttrSet, CellShape};
 
 /// The name of a published table: `t1`, `t2`, ...

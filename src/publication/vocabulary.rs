@@ -301,21 +301,6 @@ vocabulary! {
 }
 
 vocabulary! {
-    /// How an adversary infers a value from the tables of a decomposition.
-    ///
-    /// # Citations
-    /// `docs/spec/decompose.md#attacks`
-    BreachKind: "kind of breach" {
-        /// The adversary knows a primary value, which implies the other value.
-        Chain = "chain",
-        /// The adversary excludes a primary value, which leaves the other value.
-        Exclusion = "exclusion",
-        /// Too many rows of the bucket have the value in every possible world.
-        Forced = "forced",
-    }
-}
-
-vocabulary! {
     /// Whether the verifier compared the parts with the secret assignment of rows to buckets.
     Linkage: "state of the linkage" {
         /// Both the original and the witness were available.
@@ -463,6 +448,8 @@ vocabulary! {
         AttributesUnrelated = "attributes-unrelated",
         /// The adversary may infer a value from the tables of a decomposition.
         CanBeConcluded = "can-be-concluded",
+        /// Enough newcomers of a republished table wait because a value is too frequent among them.
+        CohortIneligible = "cohort-ineligible",
         /// Columns of a sliced table share attributes.
         ColumnsShareAttributes = "columns-share-attributes",
         /// Values that follow from a decomposition.
@@ -509,6 +496,8 @@ vocabulary! {
         NotDecided = "not-decided",
         /// Proposed tables form no join tree.
         NotDecomposable = "not-decomposable",
+        /// Rows of a republished table are not published on this night.
+        NotTonight = "not-tonight",
         /// One bucket holds all rows of a table.
         OneBucket = "one-bucket",
         /// Cells of an external table are compared as text.
@@ -583,7 +572,7 @@ mod tests {
         assert_read_back(&RowKind::ALL);
         assert_read_back(&SlicedDiversity::ALL);
         assert_read_back(&JoinSelection::ALL);
-        assert_read_back(&BreachKind::ALL);
+        assert_read_back(&crate::publication::BreachKind::ALL);
         assert_read_back(&Linkage::ALL);
         assert_read_back(&CheckName::ALL);
         assert_read_back(&ModelKind::ALL);

@@ -9,6 +9,7 @@ use super::assign::{
 use super::bucketize::{PlannedBuckets, capped};
 use super::decompose::{DecomposedTable, DecompositionRole};
 use super::partition::MedianSplit;
+use super::persistent::PersistentBuckets;
 use super::sequential::SequentialDesign;
 use super::slicing::SlicedDesign;
 use crate::control::{Cancelled, Control};
@@ -55,6 +56,8 @@ pub enum BucketPlan {
     Drawn,
     /// Sizes and values of the buckets are decided by the plan; only rows are drawn.
     Sized(Arc<PlannedBuckets>),
+    /// By the nights before and the draw of this one.
+    Persistent(Arc<PersistentBuckets>),
 }
 
 /// A bucketized table: sensitive parts, linked to each other and to the other attributes by the same buckets.
@@ -165,7 +168,7 @@ impl Bucketized {
     pub fn planned(&self) -> Option<&PlannedBuckets> {
         match &self.buckets {
             BucketPlan::Sized(planned) => Some(planned),
-            BucketPlan::Drawn => None,
+            BucketPlan::Drawn | BucketPlan::Persistent(_) => None,
         }
     }
 
@@ -197,6 +200,9 @@ impl Bucketized {
         streams: &RandomStreams,
         control: &Control,
     ) -> Result<BucketAssignment, Cancelled> {
+        if let BucketPlan::Persistent(night) = &self.buckets {
+            return Ok(night.assignment());
+        }
         let mut stream = streams.stream(&self.label());
         let rows = DrawnRows { table, whole: table, values: SensitiveCodes::new(table, self.protects(), control)? };
         if let Some(planned) = self.planned() {

@@ -3,7 +3,7 @@
 use super::arrange::{self, BucketRows};
 use super::assign::{BucketAssignment, Labels};
 use super::bucketize::{self, Counterfeit};
-use super::designed_table::Bucketized;
+use super::designed_table::{BucketPlan, Bucketized};
 use super::error::PublishError;
 use super::generalize;
 use super::made_table::MadeTable;
@@ -47,6 +47,9 @@ impl TableMaker<'_> {
         bucketized: &Bucketized,
         name: &TableName,
     ) -> Result<MadeTable, Cancelled> {
+        if let BucketPlan::Persistent(night) = &bucketized.buckets {
+            return self.persistent(attributes, (bucketized, night), name);
+        }
         let assignment = bucketized.draw(self.table, self.streams, self.control)?;
         let buckets = assignment.buckets;
         let counterfeits = self.counterfeits(bucketized, &assignment)?;

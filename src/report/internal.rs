@@ -5,7 +5,7 @@ use utoipa::ToSchema;
 
 use super::exposures::PractitionerExposures;
 use super::manifest::SpecificationNotice;
-use crate::publication::ModelKind;
+use crate::publication::{ModelKind, NoticeKind};
 
 /// Utility figures of a release that need the original.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, ToSchema)]
@@ -37,8 +37,59 @@ pub struct InternalReport {
     /// The published attributes as they are in the original. Absent in older reports.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub columns: Vec<OriginalColumn>,
+    /// What became of the rows, where the table is published night after night.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub night: Option<NightCounts>,
     /// Notices of the plan.
     pub warnings: Vec<SpecificationNotice>,
+}
+
+/// What became of the rows of a night.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, ToSchema)]
+pub struct NightCounts {
+    /// Rows of persons who were published before.
+    pub known: u64,
+    /// Rows of persons who were never published.
+    pub newcomers: u64,
+    /// Known persons who are published, and were not on the night before.
+    pub returning: u64,
+    /// Persons who were published on the night before, and are not in the table.
+    pub departed: u64,
+    /// Known persons whose sensitive value is not the published one.
+    pub changed: u64,
+    /// Newcomers who wait for a later night.
+    pub waiting: u64,
+    /// Rows of known or forgotten persons that are not published.
+    pub withheld: u64,
+    /// Persons with a new bucket for a new value.
+    pub moved: u64,
+    /// Buckets that were made of single survivors.
+    pub merged: u64,
+    /// Whether the newcomers are enough, and wait because a value is too frequent among them.
+    pub ineligible: bool,
+}
+
+impl NightCounts {
+    /// What the holder of the original should know of the night.
+    #[must_use]
+    pub fn notices(&self) -> Vec<SpecificationNotice> {
+        let notice = |r#type, detail| SpecificationNotice { r#type, pointer: None, detail };
+        let ineligible = self.ineligible.then(|| {
+            let detail = format!(
+                "{} newcomers wait though they are enough: a value is too frequent among them. Who sees that they wait may \
+                 conclude so; state a larger min_newcomers",
+                self.waiting
+            );
+            notice(NoticeKind::CohortIneligible, detail)
+        });
+        let unpublished = (self.waiting + self.withheld > 0).then(|| {
+            let detail =
+                format!("{} rows of newcomers wait, and {} of others are withheld", self.waiting, self.withheld);
+            notice(NoticeKind::NotTonight, detail)
+        });
+        ineligible.into_iter().chain(unpublished).collect()
+    }
 }
 
 /// What a bound on the rows of a person left out.

@@ -235,7 +235,7 @@ pub(super) fn read(
         (MethodKind::Sequential, Some(MethodDetailsForm::Sequential(form))) => {
             form.read().map(|details| MethodDetails::Sequential(Box::new(details)))
         }
-        (MethodKind::Anatomy, Some(MethodDetailsForm::Republish(form))) => {
+        (MethodKind::Anatomy | MethodKind::Bucketize, Some(MethodDetailsForm::Republish(form))) => {
             Some(MethodDetails::Republish(Box::new(form.read())))
         }
         (MethodKind::Bucketize | MethodKind::Slicing | MethodKind::Decompose | MethodKind::Sequential, None) => {

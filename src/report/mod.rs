@@ -31,7 +31,8 @@ pub use dependencies::{
 pub use exposures::{ExposedRows, ExposedValues, ManifestExposures, PractitionerExposures, PractitionerValues};
 pub use identity::{ManifestIdentity, ManifestStatement, unrelated_in_words};
 pub use internal::{
-    Classification, CountReport, Generalization, InternalReport, KlReport, LeftOutContributions, OriginalColumn,
+    Classification, CountReport, Generalization, InternalReport, KlReport, LeftOutContributions, NightCounts,
+    OriginalColumn,
 };
 pub use manifest::{
     Manifest, ManifestAchieved, ManifestClosed, ManifestEnforcedBy, ManifestGuard, ManifestInput, ManifestPart,
@@ -45,7 +46,7 @@ pub use ratio::ManifestRatio;
 pub use reading::publication_of;
 pub use readme::readme;
 pub use rendering::{PartFormat, PartView, Rendering, scales};
-pub use republish::{BucketFillForm, RepublishForm};
+pub use republish::{BucketFillForm, PastNightForm, RepublishForm};
 pub use results::{BucketSizes, CheckResult, ColumnFigures, Utility, VerificationSummary};
 pub use rows::PartRows;
 pub use rule_figures::{RuleFigures, RuleMeasure};

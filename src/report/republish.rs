@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use crate::publication::{BucketFill, BucketMerging, ChangedValues, RepublishDetails, RepublishFigures};
+use crate::publication::{BucketFill, BucketMerging, ChangedValues, PastNight, RepublishDetails, RepublishFigures};
 
 /// The terms of a night and what its parts show.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
@@ -34,6 +34,24 @@ pub struct RepublishForm {
     pub signatures: u64,
     /// The number of buckets by size and counterfeits.
     pub buckets: Vec<BucketFillForm>,
+    /// What the last nights before this one published.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub earlier: Vec<PastNightForm>,
+}
+
+/// What an earlier night published.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(as = PastNight)]
+pub struct PastNightForm {
+    /// Its number.
+    pub night: u32,
+    /// The number of published persons.
+    pub rows: u64,
+    /// The number of rows of the sensitive part; those above `rows` are counterfeits.
+    pub slots: u64,
+    /// The number of buckets.
+    pub buckets: u64,
 }
 
 /// Buckets of one size with equally many counterfeits.
@@ -51,7 +69,7 @@ pub struct BucketFillForm {
 
 impl RepublishForm {
     pub(super) fn from_details(details: &RepublishDetails) -> Self {
-        let RepublishDetails { night, changes, merge, min_newcomers, grace, forget_after, figures } = details;
+        let RepublishDetails { night, changes, merge, min_newcomers, grace, forget_after, figures, earlier } = details;
         let fill =
             |&BucketFill { size, counterfeits, buckets }: &BucketFill| BucketFillForm { size, counterfeits, buckets };
         Self {
@@ -66,7 +84,18 @@ impl RepublishForm {
             counterfeits: figures.counterfeits(),
             signatures: figures.signatures,
             buckets: figures.buckets.iter().map(fill).collect(),
+            earlier: earlier
+                .iter()
+                .map(|&PastNight { night, rows, slots, buckets }| PastNightForm { night, rows, slots, buckets })
+                .collect(),
         }
+    }
+
+    /// The last nights and this one.
+    pub(super) fn nights(&self) -> Vec<PastNight> {
+        let details = self.read();
+        let tonight = details.figures.of_night(details.night);
+        details.earlier.into_iter().chain([tonight]).collect()
     }
 
     pub(super) fn read(&self) -> RepublishDetails {
@@ -88,6 +117,11 @@ impl RepublishForm {
                 signatures: self.signatures,
                 buckets: self.buckets.iter().map(fill).collect(),
             },
+            earlier: self
+                .earlier
+                .iter()
+                .map(|&PastNightForm { night, rows, slots, buckets }| PastNight { night, rows, slots, buckets })
+                .collect(),
         }
     }
 

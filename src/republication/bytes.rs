@@ -5,6 +5,7 @@ use std::fmt;
 use sha2::{Digest, Sha256};
 
 use super::state::{PersonHash, SensitiveText, State, StateBucket, StateMember};
+use crate::publication::PastNight;
 
 const MAGIC: &[u8; 4] = b"GRST";
 const VERSION: u8 = 1;
@@ -38,6 +39,13 @@ impl State {
         bytes.push(VERSION);
         put_bytes(&mut bytes, &self.terms);
         put(&mut bytes, self.night);
+        put(&mut bytes, self.past.len() as u32);
+        for past in &self.past {
+            put(&mut bytes, past.night);
+            for number in [past.rows, past.slots, past.buckets] {
+                bytes.extend_from_slice(&number.to_le_bytes());
+            }
+        }
         put(&mut bytes, self.values.len() as u32);
         for value in &self.values {
             bytes.push(u8::from(value.is_some()));
@@ -89,7 +97,7 @@ impl State {
 
     /// Whether all numbers lead somewhere, lists are sorted, and no slot is taken twice.
     fn is_sound(&self) -> bool {
-        let Self { terms, night, values, signatures, buckets, members, forgotten } = self;
+        let Self { terms, night, past, values, signatures, buckets, members, forgotten } = self;
         let of_signatures = signatures.iter().all(|signature| {
             !signature.is_empty()
                 && signature.is_sorted()
@@ -109,7 +117,10 @@ impl State {
         };
         let mut slots: Vec<(u32, u16)> = members.iter().map(|member| (member.bucket, member.slot)).collect();
         slots.sort_unstable();
+        let nights = past.iter().map(|past| past.night);
         terms.len() <= Self::MAX_TERMS
+            && past.len() == PastNight::KEPT.min(*night as usize)
+            && nights.rev().eq((0..past.len() as u32).map(|before| night - before))
             && values.is_sorted_by(|a, b| a < b)
             && of_signatures
             && of_buckets
@@ -137,6 +148,7 @@ impl<'a> Reader<'a> {
         Some(State {
             terms: self.text()?.to_vec(),
             night: self.number()?,
+            past: self.list(28, Self::past)?,
             values: self.list(5, Self::value)?,
             signatures: self.list(2, Self::signature)?,
             buckets: self
@@ -170,6 +182,12 @@ impl<'a> Reader<'a> {
             return None;
         }
         (0..length).map(|_| item(self)).collect()
+    }
+
+    fn past(&mut self) -> Option<PastNight> {
+        let night = self.number()?;
+        let mut number = || self.array().map(u64::from_le_bytes);
+        Some(PastNight { night, rows: number()?, slots: number()?, buckets: number()? })
     }
 
     fn value(&mut self) -> Option<SensitiveText> {

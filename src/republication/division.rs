@@ -23,6 +23,8 @@ pub(super) struct Division {
     pub(super) newcomers: Vec<Newcomer>,
     pub(super) movers: Vec<Mover>,
     pub(super) changed: u64,
+    /// Rows of persons who were published on the night before.
+    pub(super) here: u64,
     /// Rows of forgotten persons, and changed rows that cannot move.
     pub(super) withheld: u64,
 }
@@ -34,30 +36,36 @@ pub(super) struct Survivor {
     pub(super) member: u32,
 }
 
-/// Divides rows; `ranks` are the ranks of their values in the state.
+/// The rows of a night, each with the position of its person among the members.
+pub(super) struct KnownRows<'a> {
+    pub(super) rows: &'a [NightRow],
+    pub(super) members: Vec<Option<u32>>,
+}
+
+/// Divides rows; `ranks` are the ranks of their values in the state, which is that of the night before.
 pub(super) fn divide(
     state: &State,
-    rows: &[NightRow],
+    rows: &KnownRows<'_>,
     ranks: &[u32],
     changes: ChangedValues,
     control: &Control,
 ) -> Result<Division, NightError> {
     let mut division = Division::default();
-    for (row, at) in rows.iter().zip(0_u32..) {
+    for ((row, member), at) in rows.rows.iter().zip(&rows.members).zip(0_u32..) {
         if (at as usize).is_multiple_of(Control::STRIDE) {
             control.check()?;
         }
         let value = ranks[row.value as usize];
-        let Some(member) = state.position(row.person) else {
+        let Some(member) = *member else {
             match state.is_forgotten(row.person) {
                 true => division.withheld += 1,
                 false => division.newcomers.push(Newcomer { row: at, value }),
             }
             continue;
         };
-        let known = state.members[member];
+        let known = state.members[member as usize];
         let signature = state.signature(known.bucket);
-        let member = member as u32;
+        division.here += u64::from(state.night > 0 && known.last == state.night);
         if signature[usize::from(known.slot)] == value {
             division.survivors.push(Survivor { row: at, member });
             continue;

@@ -4,14 +4,14 @@ use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 
 use super::components::ComponentForest;
-use super::division::{Division, Mover, divide};
+use super::division::{Division, KnownRows, Mover, divide};
 use super::founding::{self, Newcomer};
 use super::merging::{self, Single};
 use super::movers;
 use super::state::{PersonHash, SensitiveText, State, StateBucket, StateMember};
 use super::terms::NightTerms;
 use crate::control::{Cancelled, Control};
-use crate::publication::{BucketMerging, ChangedValues};
+use crate::publication::{BucketMerging, ChangedValues, PastNight};
 use crate::random::RandomStreams;
 
 /// A row of the table of a night.
@@ -133,10 +133,10 @@ impl Night {
         streams: &RandomStreams,
         control: &Control,
     ) -> Result<Self, NightError> {
-        refuse_several_rows(input.rows)?;
         let mut next = state.clone();
         let ranks = next.rank(input.values);
-        let division = divide(&next, input.rows, &ranks, terms.changes, control)?;
+        let rows = KnownRows { rows: input.rows, members: members_of_rows(&next, input.rows)? };
+        let division = divide(&next, &rows, &ranks, terms.changes, control)?;
         next.night = next.night.checked_add(1).ok_or(NightError::NightsExhausted)?;
         let mut making = NightInProgress::new(next, input.rows);
         making.take(&division);
@@ -152,11 +152,21 @@ impl Night {
     }
 }
 
-fn refuse_several_rows(rows: &[NightRow]) -> Result<(), NightError> {
-    let mut persons: Vec<PersonHash> = rows.iter().map(|row| row.person).collect();
-    persons.sort_unstable();
-    let repeated = persons.windows(2).filter(|pair| pair[0] == pair[1]).count() as u64;
-    if repeated > 0 { Err(NightError::SeveralRows { rows: repeated }) } else { Ok(()) }
+/// The position of the person of each row among the members. Both are sorted, so that one pass over both suffices.
+fn members_of_rows(state: &State, rows: &[NightRow]) -> Result<Vec<Option<u32>>, NightError> {
+    let mut sorted: Vec<(PersonHash, u32)> = rows.iter().zip(0..).map(|(row, at)| (row.person, at)).collect();
+    sorted.sort_unstable();
+    let repeated = sorted.windows(2).filter(|pair| pair[0].0 == pair[1].0).count() as u64;
+    if repeated > 0 {
+        return Err(NightError::SeveralRows { rows: repeated });
+    }
+    let mut found = vec![None; rows.len()];
+    let mut members = state.members.iter().zip(0_u32..).peekable();
+    for (person, row) in sorted {
+        while members.next_if(|(member, _)| member.person < person).is_some() {}
+        found[row as usize] = members.next_if(|(member, _)| member.person == person).map(|(_, at)| at);
+    }
+    Ok(found)
 }
 
 /// The next state while it is made.
@@ -191,18 +201,12 @@ impl<'a> NightInProgress<'a> {
         self.published.extend(survivors.map(|survivor| PublishedMember { row: survivor.row, member: survivor.member }));
         let again = |of: &&PublishedMember| is_of_before(&self.state.members[of.member as usize]);
         let stayed = self.published.iter().filter(again).count() as u64;
-        let here: u64 = self
-            .rows
-            .iter()
-            .filter_map(|row| self.state.position(row.person))
-            .filter(|&member| is_of_before(&self.state.members[member]))
-            .count() as u64;
         let all = self.state.members.iter().filter(|member| is_of_before(member)).count() as u64;
         self.tally = NightTally {
             known: division.survivors.len() as u64 + division.changed,
             newcomers: division.newcomers.len() as u64,
             returning: self.published.len() as u64 - stayed,
-            departed: all - here,
+            departed: all - division.here,
             changed: division.changed,
             withheld: division.withheld,
             ..NightTally::default()
@@ -341,9 +345,18 @@ impl<'a> NightInProgress<'a> {
             bucket_of[published.row as usize] = Some(at);
         }
         let values = self.state.values.clone();
+        let State { past, night, .. } = &mut self.state;
+        past.push(PastNight {
+            night: *night,
+            rows: self.published.len() as u64,
+            slots: buckets.iter().map(|bucket| bucket.signature.len() as u64).sum(),
+            buckets: buckets.len() as u64,
+        });
+        past.drain(..past.len().saturating_sub(PastNight::KEPT));
         self.forget(forget_after);
         self.compact();
-        self.state.members.sort_unstable_by_key(|member| member.person);
+        // newcomers stand behind sorted members: a stable sort merges them
+        self.state.members.sort_by_key(|member| member.person);
         Night { bucket_of, buckets, values, tally: self.tally, state: self.state }
     }
 

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use crate::publication::PastNight;
+
 /// The keyed hash of a person's record key.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PersonHash(pub [u8; 16]);
@@ -40,6 +42,8 @@ pub struct State {
     /// What the first night fixed, as text of the caller.
     pub(super) terms: Vec<u8>,
     pub(super) night: u32,
+    /// The last nights, rising.
+    pub(super) past: Vec<PastNight>,
     /// Rising.
     pub(super) values: Vec<SensitiveText>,
     /// The ranks of the values of each signature by slot, not falling.
@@ -75,6 +79,7 @@ impl State {
         Self {
             terms,
             night: 0,
+            past: Vec::new(),
             values: Vec::new(),
             signatures: Vec::new(),
             buckets: Vec::new(),
@@ -93,6 +98,12 @@ impl State {
     #[must_use]
     pub const fn nights(&self) -> u32 {
         self.night
+    }
+
+    /// The last nights, rising: at most [`PastNight::KEPT`].
+    #[must_use]
+    pub fn past_nights(&self) -> &[PastNight] {
+        &self.past
     }
 
     /// The number of persons who were published and are not forgotten.
@@ -120,11 +131,6 @@ impl State {
         }
         by_value.retain(|&slots| slots > 0);
         PublishedSlots { by_value }
-    }
-
-    /// Where a person is among the members.
-    pub(super) fn position(&self, person: PersonHash) -> Option<usize> {
-        self.members.binary_search_by_key(&person, |member| member.person).ok()
     }
 
     pub(super) fn is_forgotten(&self, person: PersonHash) -> bool {

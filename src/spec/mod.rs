@@ -25,6 +25,7 @@ pub use grammar::duration::parse as duration;
 pub use grammar::general::{PeopleChoice, dataset_of};
 pub use grammar::json::parse as parse_json;
 pub use grammar::reader::{FaultList, child};
+pub use grammar::republish::RepublishSpec;
 pub use grammar::schema::{ColumnFacts, DatasetSchema, DocumentSource};
 pub use grammar::shorthand::{RuleName, parse, write};
 pub use grammar::taxonomy::{TaxonomyName, expand_taxonomies, read_levels, read_taxonomy, taxonomies_named, taxonomy};

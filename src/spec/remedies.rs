@@ -111,6 +111,7 @@ fn candidates(fault: &Fault, document: &Value) -> Vec<Candidate> {
         Kind::BadColumns | Kind::GuaranteeUnsupported => members::of_unfit(fault, document),
         Kind::InfeasibleSizes => sizes::of_sizes(fault, document),
         Kind::DomainTooSmall => sizes::of_counterfeits(fault, value),
+        Kind::RepublishUnsupported => members::of_republication(fault),
         Kind::RuleMalformed => rules::of_malformed(fault, document),
         Kind::VacuousGuarantee => guarantees::of_vacuous(fault, value),
         Kind::RuleIneligible => guarantees::of_ineligible(fault, document),

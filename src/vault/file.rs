@@ -46,7 +46,7 @@ fn read(path: &Path, mut file: File) -> Result<Secret, VaultError> {
 
 /// Whether no one but the owner, and groups of this process, can read the file, and no one but the owner write it. Orchestrators
 /// mount keys for a group.
-fn is_private(metadata: &Metadata) -> io::Result<bool> {
+pub(super) fn is_private(metadata: &Metadata) -> io::Result<bool> {
     let of_others = metadata.permissions().mode() & 0o077;
     Ok(of_others == 0 || of_others == 0o040 && is_own_group(metadata.gid())?)
 }

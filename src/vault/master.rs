@@ -11,6 +11,12 @@ use super::secret::{self, Secret};
 /// The master key, without `Debug`, wiped when dropped.
 pub struct MasterKey(pub(super) Secret);
 
+impl From<Secret> for MasterKey {
+    fn from(secret: Secret) -> Self {
+        Self(secret)
+    }
+}
+
 impl MasterKey {
     /// Opens the key of a file; creates a random key (mode 0600, folder mode 0700) if absent.
     ///

@@ -9,10 +9,12 @@ mod error;
 mod file;
 mod keys;
 mod master;
+mod sealed_file;
 mod secret;
 
 pub use ciphertext::{Ciphertext, CiphertextContext, DataKey};
 pub use error::VaultError;
 pub use keys::{ContentHasher, Purpose, Vault};
 pub use master::MasterKey;
+pub use sealed_file::{SealedFile, SealedFileError};
 pub use secret::Secret;

@@ -56,6 +56,6 @@ pub use release::sequential::join::{JoinMeasures, ReleaseJoin};
 pub use release::sequential::observed::ObservedRelease;
 pub use republication::{
     AuditedNight, ChainBucket, ChainFault, ChainNight, ChainReport, NightParts, ShownSignatures, audit_chain,
-    audit_night, shown_signatures,
+    audit_night, link_by_cells, shown_signatures,
 };
 pub use verify::verify;

@@ -7,6 +7,7 @@ mod ledger;
 mod methods;
 mod operations;
 mod reading;
+mod republication;
 mod security;
 mod sequential;
 mod service;

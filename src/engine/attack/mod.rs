@@ -4,6 +4,7 @@ pub(super) mod bucket;
 pub(super) mod corruption;
 pub(super) mod dependency;
 pub(super) mod inference;
+pub(super) mod intersection;
 pub(super) mod join;
 pub(crate) mod membership;
 pub(super) mod negative_association;

@@ -1,5 +1,6 @@
 use serde_json::Value;
 
+use super::night::PlannedNight;
 use super::types::to_report;
 use super::types::{Plan, PlanComposition, PlanDependencies};
 use super::{exposure, proposal};
@@ -16,6 +17,8 @@ use crate::engine::prepare::wording::{composition_problem, notices_of};
 use crate::engine::prepare::{
     PrepareInput, PreparedRelease, execute, feasible, ledger_union, prepare, secret_order, wording,
 };
+use crate::engine::release::input::RepublishInput;
+use crate::engine::release::night::{NightOrder, NightRows};
 use crate::ledger::EarlierDisclosures;
 use crate::microdata::{AttrSet, AttributeCounts, Table};
 use crate::problem::{Fault, Kind, Problem};
@@ -82,6 +85,8 @@ pub struct DryRunInput<'a> {
     pub earlier: &'a EarlierDisclosures,
     /// Faults of the specification itself; with any of them the job is refused.
     pub faults: Vec<Fault>,
+    /// The population, where the specification republishes it and it can be read.
+    pub republish: Option<RepublishInput<'a>>,
 }
 
 /// The dry run of a job. Buckets are drawn from `streams`, which no job uses.
@@ -89,13 +94,14 @@ pub struct DryRunInput<'a> {
 /// # Errors
 /// [`EngineError::Refused`] when the specification cannot be planned at all.
 pub fn dry_run(
-    DryRunInput { specification, earlier, faults }: DryRunInput<'_>,
+    DryRunInput { specification, earlier, faults, republish }: DryRunInput<'_>,
     TablePair { published: table, extra }: TablePair<'_>,
     streams: &RandomStreams,
     control: &Control,
 ) -> Result<Plan, EngineError> {
     let dependencies = JobDependencies::new(specification, table, control)?;
-    let permuted = table.reordered(&secret_order(table, streams));
+    let order_of_rows = secret_order(table, streams);
+    let permuted = table.reordered(&order_of_rows);
     let (permuted, unknown) = annotate(specification, permuted, Inspection::Allowed);
     let mut faults = annotate_with_unknown(faults, unknown);
     let rows = Some(PlanRows { table: &permuted, streams });
@@ -114,11 +120,21 @@ pub fn dry_run(
         Err(PlanError::Refused(PlanRefusal(more))) => Err(PlanRefusal(trials.tried(more)?).into()),
         prepared => prepared,
     };
-    let prepared = plan_or_refuse(prepared, &mut faults)?;
+    let mut prepared = plan_or_refuse(prepared, &mut faults)?;
     if let Err(PlanRefusal(infeasible)) = feasible(&prepared, specification) {
         faults.extend(trials.tried(infeasible)?);
     }
-    let mut plan = assess(specification, earlier, &prepared, faults, Vec::new());
+    let (mut problems, mut night) = (Vec::new(), None);
+    if let (Some(terms), Some(population), true) = (specification.republish, &republish, faults.is_empty()) {
+        let order = NightOrder { specification, population, terms, streams };
+        let rows = NightRows { permuted: &permuted, secret_order: &order_of_rows };
+        match order.draw(&mut prepared.design, rows, control) {
+            Ok(drawn) => night = Some(PlannedNight::new(&drawn.details, &drawn.counts)),
+            Err(EngineError::Refused(problem)) => problems.push(problem.to_json("about:blank")),
+            Err(other) => return Err(other),
+        }
+    }
+    let mut plan = Plan { night, ..assess(specification, earlier, &prepared, faults, problems) };
     plan.warnings.extend(losses::describe_undeclared(specification, &permuted));
     let PreparedRelease { design, dependencies, .. } = &prepared;
     plan.warnings.extend(DescribedDependencies { dependencies, design, specification }.failing(table.rows()));
@@ -146,7 +162,7 @@ pub fn dry_run(
 /// # Errors
 /// As [`dry_run`].
 pub fn dry_run_from_counts(
-    DryRunInput { specification, earlier, mut faults }: DryRunInput<'_>,
+    DryRunInput { specification, earlier, mut faults, .. }: DryRunInput<'_>,
     counts: &dyn AttributeCounts,
     problem: &Problem,
 ) -> Result<Plan, EngineError> {

@@ -2,6 +2,7 @@
 
 pub(super) mod dry_run;
 pub(super) mod exposure;
+pub(super) mod night;
 pub(crate) mod profile;
 pub(super) mod proposal;
 pub(super) mod types;

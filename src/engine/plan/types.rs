@@ -2,6 +2,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
 
+use super::night::PlannedNight;
 use crate::engine::prepare::PreparedRelease;
 use crate::engine::prepare::known_forms::DescribedDependencies;
 use crate::ledger::CompositionViolation;
@@ -44,6 +45,10 @@ pub struct Plan {
     pub composition: PlanComposition,
     /// Details of the method, as a manifest would hold them.
     pub method_details: Option<MethodDetailsForm>,
+    /// The night, where the table is published night after night and the state of its population could be read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub night: Option<PlannedNight>,
     /// The problems that a job would answer with.
     #[schema(value_type = Vec<ProblemDocument>)]
     pub problems: Vec<Value>,
@@ -262,6 +267,7 @@ pub(in crate::engine) fn to_report(
         exposures: None,
         method_details: details_of(design).and_then(|details| MethodDetailsForm::from_details(&details, &writer.names)),
         composition,
+        night: None,
         problems,
         warnings,
     }

@@ -96,7 +96,10 @@ pub(in crate::engine) fn prepare(
     let all_dependencies: Vec<Dependency> = dependencies.all.iter().copied().chain(of_others).collect();
     let input = DesignInput { specification, counts, rows, joined, union: &union, dependencies: &dependencies };
     let own = AttrSet::first(specification.names.len()).minus(dropped);
-    let design = input.design(own, &all_dependencies, control).map_err(|error| input.with_origins(error))?;
+    let mut design = input.design(own, &all_dependencies, control).map_err(|error| input.with_origins(error))?;
+    if specification.republish.is_some() {
+        design.persist().map_err(|fault| PlanRefusal(vec![fault]))?;
+    }
     if let Some(table) = extended {
         table.link(&mut union, specification, &design, &all_dependencies, control)?;
     }

@@ -19,10 +19,11 @@ use crate::microdata::{Attr, AttrSet, AttributeType, MAX_ATTRIBUTES, Table};
 use crate::privacy::DiscoveryOptions;
 use crate::publication::{
     Algorithm, CheckName, DeclaredTaxonomy, DeclaredThresholds, ExcludedValues, Linkage, MethodDetails, Publication,
-    PublishedBytes, RuleOrigin, SearchedDependencies, SubmittedRule, XyRequirement,
+    PublishedBytes, RowMeaning, RuleOrigin, SearchedDependencies, SubmittedRule, XyRequirement,
 };
 use crate::report::{
-    CheckResult, Manifest, ManifestDependencies, PartRows, VerificationSummary, publication_of, thresholds_of,
+    CheckResult, Manifest, ManifestDependencies, MethodDetailsForm, PartRows, VerificationSummary, publication_of,
+    thresholds_of,
 };
 use crate::verifier;
 use crate::verifier::{DeclaredSearch, VerifierInput};
@@ -134,7 +135,9 @@ fn suppressed_rows(claim: &VerificationInput<'_>, publication: &Publication) -> 
     let Some(original) = claim.original.filter(|_| may_lack_rows(claim.manifest)) else {
         return publication.suppressed;
     };
-    let published = publication.tables.iter().flat_map(|table| &table.parts).map(|part| part.len).max();
+    // of a night, whose signatures are longer, the first part has the rows
+    let parts = publication.tables.iter().flat_map(|table| &table.parts);
+    let published = parts.filter(|part| part.rows == RowMeaning::Tuples).map(|part| part.len).max();
     (original.rows() as u64).saturating_sub(published.unwrap_or(0))
 }
 
@@ -190,7 +193,8 @@ fn states_guarantees(claim: &VerificationInput<'_>) -> bool {
 
 /// Whether the method of a release may suppress rows.
 pub(super) fn may_lack_rows(manifest: &Manifest) -> bool {
-    manifest.method.algorithm == Some(Algorithm::MultiSa)
+    let is_night = matches!(manifest.method_details, Some(MethodDetailsForm::Republish(_)));
+    manifest.method.algorithm == Some(Algorithm::MultiSa) || is_night
 }
 
 /// The dependencies of a manifest, as determinants and dependents.

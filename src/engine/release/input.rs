@@ -20,6 +20,22 @@ pub struct ReleaseInput<'a> {
     pub provenance: &'a Provenance,
     /// What was left out of the table, where a bounded number of rows of each person is kept.
     pub contributions: Option<LeftOutContributions>,
+    /// The population, where the specification republishes it; with a specification that does not, nothing is released.
+    pub republish: Option<RepublishInput<'a>>,
+}
+
+/// A population that is published night after night.
+///
+/// Who calls is sure that no person of the table was published outside of the population, and that no other night goes on from the
+/// same state.
+#[derive(Clone, Copy)]
+pub struct RepublishInput<'a> {
+    /// The state that the last release left behind; `None` before the first, and of that alone.
+    pub state: Option<&'a [u8]>,
+    /// The keyed hash of the person of each row of the table, in the order of its rows.
+    pub persons: &'a [[u8; 16]],
+    /// What the hashes are made of: a text that is the same on all nights, such as the name of the key system. Another one is refused.
+    pub key: &'a str,
 }
 
 /// A verified release, ready to be made visible.
@@ -32,4 +48,7 @@ pub struct VerifiedRelease {
     pub rules: Vec<ActiveRule>,
     /// Its internal report, for the holder of the original alone.
     pub internal: InternalReport,
+    /// The state that a night leaves behind, in place of the one that it went on from. It becomes current with the release, or not at
+    /// all.
+    pub state: Option<Vec<u8>>,
 }

@@ -35,6 +35,7 @@ pub(in crate::engine) fn report(
         classification: None,
         practitioner: None,
         columns: original_columns(order, publication),
+        night: None,
         warnings: notices_of(order.specification),
     })
 }

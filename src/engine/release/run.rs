@@ -1,5 +1,6 @@
 use super::input::{ReleaseInput, VerifiedRelease};
 use super::internal_report;
+use super::night::{DrawnNight, NightOrder, NightRows};
 use super::write::{PartStore, PartWriter};
 use crate::control::{Control, Phase};
 use crate::engine::error::EngineError;
@@ -39,17 +40,21 @@ pub fn release(
     store: &mut dyn PartStore,
     control: &Control,
 ) -> Result<VerifiedRelease, EngineError> {
-    let PlannedRelease { prepared, permuted, secret_order } = plan_release(order, control)?;
+    let PlannedRelease { prepared, permuted, secret_order, night } = plan_release(order, control)?;
     let WrittenRelease { publication, witness, parts, losses } =
         publish_and_write(order, &prepared, &permuted, store, control)?;
     drop(permuted);
     let witness = witness.unpermuted(&secret_order);
     let described = DescribedRelease { order, prepared: &prepared, publication: &publication, losses: &losses };
-    let verification = described.verify(&witness, &*store, control)?;
+    let verification = described.verify(&witness, night.as_ref(), &*store, control)?;
     let manifest = described.manifest(&parts, &verification, &*store, control)?;
-    let internal = described.internal_report(&*store, control)?;
+    let mut internal = described.internal_report(&*store, control)?;
     let (disclosures, rules) = described.ledger_entries();
-    Ok(VerifiedRelease { internal, manifest, disclosures, rules })
+    if let Some(night) = &night {
+        internal.night = Some(night.counts);
+        internal.warnings.extend(night.counts.notices());
+    }
+    Ok(VerifiedRelease { internal, manifest, disclosures, rules, state: night.map(|night| night.state) })
 }
 
 /// A feasible design, the rows that it was made for, and their secret order.
@@ -57,6 +62,8 @@ struct PlannedRelease {
     prepared: PreparedRelease,
     permuted: Table,
     secret_order: Vec<u32>,
+    /// The night, where it is one.
+    night: Option<DrawnNight>,
 }
 
 /// Plans the tables of a release, and checks the rules together with earlier releases.
@@ -85,7 +92,7 @@ fn plan_release(order: &ReleaseInput<'_>, control: &Control) -> Result<PlannedRe
         prepare(specification, input, control)
     };
     let trials = RepairTrials { specification, dependencies: &dependencies, prepare: &prepare_again };
-    let prepared = match prepare_again(specification, dependencies.clone(), AttrSet::EMPTY) {
+    let mut prepared = match prepare_again(specification, dependencies.clone(), AttrSet::EMPTY) {
         Ok(prepared) => prepared,
         Err(PlanError::Refused(PlanRefusal(faults))) => return Err(PlanRefusal(trials.tried(faults)?).into()),
         Err(PlanError::Cancelled(cancelled)) => return Err(cancelled.into()),
@@ -100,7 +107,9 @@ fn plan_release(order: &ReleaseInput<'_>, control: &Control) -> Result<PlannedRe
     if specification.unproven.is_none() {
         prepared.compose().map_err(|violations| EngineError::Refused(composition_problem(&violations)))?;
     }
-    Ok(PlannedRelease { prepared, permuted, secret_order: order_of_rows })
+    let rows = NightRows { permuted: &permuted, secret_order: &order_of_rows };
+    let night = NightOrder::new(order)?.map(|night| night.draw(&mut prepared.design, rows, control)).transpose()?;
+    Ok(PlannedRelease { prepared, permuted, secret_order: order_of_rows, night })
 }
 
 /// A release whose parts are written, to be verified and described by its documents.
@@ -122,6 +131,7 @@ impl<'a> DescribedRelease<'a> {
     fn verify(
         self,
         witness: &Witness,
+        night: Option<&DrawnNight>,
         parts: &dyn PublishedBytes,
         control: &Control,
     ) -> Result<VerifierReport, EngineError> {
@@ -166,7 +176,10 @@ impl<'a> DescribedRelease<'a> {
             thresholds: &specification.thresholds,
             closes: specification.method.closed_reason().is_some(),
         };
-        let verification = verifier::verify(&input, control)?;
+        let mut verification = verifier::verify(&input, control)?;
+        if let Some(night) = night {
+            verification.checks.push(night.audit(order, (publication, witness), parts, control)?);
+        }
         if verification.verified() && verification.linkage == Linkage::Checked {
             return Ok(verification);
         }

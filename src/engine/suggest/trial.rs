@@ -79,7 +79,8 @@ impl Trial<'_> {
             return Ok(errors(&Problem::of_faults(counted).to_json("about:blank")));
         }
         let earlier = EarlierDisclosures::default();
-        let input = DryRunInput { specification: &specification, earlier: &earlier, faults: Vec::new() };
+        let input =
+            DryRunInput { specification: &specification, earlier: &earlier, faults: Vec::new(), republish: None };
         let columns = TablePair { published: &table, extra: None };
         match dry_run(input, columns, &RandomStreams::Identity, control) {
             Ok(plan) => Ok(plan.problems.iter().flat_map(errors).collect()),

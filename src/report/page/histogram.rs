@@ -19,6 +19,12 @@ const MAX_COUNTED_BARS: usize = 16;
 #[error("a chart could not be drawn: {0}")]
 pub struct ChartError(String);
 
+impl ChartError {
+    pub(super) fn new(error: &dyn std::error::Error) -> Self {
+        Self(error.to_string())
+    }
+}
+
 /// The sizes of a bar and their buckets.
 struct SizeBar {
     least: u64,
@@ -61,7 +67,7 @@ pub(super) fn sizes(table: &str, noun: &str, sizes: &[&BucketSizes]) -> Result<O
     let rows = sizes.iter().fold(0_u64, |all, of| all.saturating_add(of.size.saturating_mul(of.buckets)));
     let caption = format!("{table}: {buckets} {noun} of {rows} rows, by their number of rows");
     let mut drawn = String::new();
-    draw(&bars, noun, &mut drawn).map_err(|error| ChartError(error.to_string()))?;
+    draw(&bars, noun, &mut drawn).map_err(|error| ChartError::new(&*error))?;
     Ok(Some(html! {
         figure {
             div role="img" aria-label=(caption) { (PreEscaped(drawn)) }

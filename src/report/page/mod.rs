@@ -7,6 +7,7 @@ mod graph;
 mod histogram;
 mod internal;
 mod layout;
+mod nights;
 mod public_page;
 mod scale;
 mod style;

@@ -4,7 +4,7 @@ use maud::{Markup, html};
 
 use super::histogram::ChartError;
 use super::layout::{list, page, sentence};
-use super::{graph, histogram, scale};
+use super::{graph, histogram, nights, scale};
 use crate::publication::{AdversaryModel, Algorithm, TableKind};
 use crate::report::exposures::{ExposedValues, ManifestExposures, listed};
 use crate::report::manifest::{Manifest, ManifestTable};
@@ -25,6 +25,7 @@ pub fn report_page(report: &PublicReport, manifest: &Manifest) -> Result<String,
     let title = manifest.id.map_or_else(|| "A release".to_owned(), |id| format!("Release {id}"));
     let tables: Vec<Markup> =
         manifest.tables.iter().map(|table| table_section(manifest, table)).collect::<Result<_, _>>()?;
+    let nights = nights::nights(manifest)?;
     Ok(page(
         &title,
         &html! {
@@ -35,6 +36,10 @@ pub fn report_page(report: &PublicReport, manifest: &Manifest) -> Result<String,
             (promises(report))
             h2 { "What is not promised" }
             (not_promised(report, manifest))
+            @if let Some(nights) = nights {
+                h2 { "Nights" }
+                (nights)
+            }
             h2 { "Tables" }
             (graph::tables(manifest))
             (list("What each table holds", &report.tables))

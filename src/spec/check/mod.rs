@@ -2,6 +2,7 @@
 
 pub(super) mod attributes;
 pub(super) mod normal_form;
+mod republish;
 pub(super) mod resolve;
 pub(super) mod specification;
 pub(super) mod unit;

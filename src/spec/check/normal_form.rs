@@ -30,6 +30,9 @@ pub(in crate::spec) fn normal_forms(parts: &DocumentParts<'_>) -> (Value, Value)
     if general.people == PeopleChoice::Unpublished {
         reuse.insert("people".into(), general.people.as_str().into());
     }
+    if let Some(republish) = &general.republish.value {
+        reuse.insert("republish".into(), republish.write(parts.columns));
+    }
     let entropy = general.entropy().unwrap_or_else(|| parts.method.states_entropy());
     reuse.insert("utility".into(), if entropy { json!(["entropy"]) } else { json!([]) });
     reuse.insert("method".into(), method(parts));

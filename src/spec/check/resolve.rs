@@ -8,6 +8,7 @@ use super::attributes::{
     published_names,
 };
 use super::normal_form::{self, DocumentParts};
+use super::republish::check_republication;
 use super::specification::{ProposedTable, SpecWarning, Specification};
 use super::unit::UnitEnforcer;
 use crate::microdata::{Attr, AttrSet, MAX_ATTRIBUTES};
@@ -18,6 +19,7 @@ use crate::spec::grammar::general::{GeneralMembers, Unlisted};
 use crate::spec::grammar::guarantee::ThresholdsByDigest;
 use crate::spec::grammar::proposed_tables::DraftProposedTable;
 use crate::spec::grammar::reader::FaultList;
+use crate::spec::grammar::republish::RepublishSpec;
 use crate::spec::grammar::schema::DatasetSchema;
 use crate::spec::grammar::utility::InternalUtility;
 use crate::spec::methods::decompose::DraftDecompose;
@@ -74,7 +76,7 @@ pub(in crate::spec) fn resolve(document: DraftDocument<'_, '_>, faults: &mut Fau
     let taxonomies = scope.taxonomies();
     check_leaves(columns, &used, &taxonomies, general.dataset.value.map(|id| id.0), faults);
     let names = |of: &[usize]| of.iter().map(|&column| columns.name(column).to_owned()).collect();
-    Some(Specification {
+    let specification = Specification {
         names: names(&used),
         published_names,
         dropped_names: names(&dropped),
@@ -91,6 +93,7 @@ pub(in crate::spec) fn resolve(document: DraftDocument<'_, '_>, faults: &mut Fau
         deadline: general.deadline.value.map(|deadline| deadline.0),
         reason: general.reason.value.as_ref().map(|reason| reason.0.clone()),
         people: general.people,
+        republish: general.republish.value.as_ref().map(RepublishSpec::from),
         unproven: general.unproven().map(str::to_owned),
         entropy,
         internal: InternalUtility::from(&general.internal),
@@ -98,7 +101,9 @@ pub(in crate::spec) fn resolve(document: DraftDocument<'_, '_>, faults: &mut Fau
         normalized,
         reuse_form,
         used,
-    })
+    };
+    check_republication(&specification, schema, columns.origin, faults);
+    Some(specification)
 }
 
 /// The published columns, in the order of the dataset; all columns are accounted for.

@@ -8,6 +8,7 @@ use crate::microdata::{Attr, AttrSet};
 use crate::problem::Fault;
 use crate::publication::{DeclaredTaxonomy, DeclaredThresholds, ExcludedValues, NoticeKind, Unit};
 use crate::spec::grammar::general::PeopleChoice;
+use crate::spec::grammar::republish::RepublishSpec;
 use crate::spec::grammar::utility::InternalUtility;
 use crate::spec::methods::method::MethodSpec;
 use crate::spec::methods::types::{AssumedKnowledge, AssumedUnknown, DeclaredDependency};
@@ -49,6 +50,8 @@ pub struct Specification {
     pub reason: Option<String>,
     /// Whose rows are published.
     pub people: PeopleChoice,
+    /// The terms under which the table is published night after night, where it is.
+    pub republish: Option<RepublishSpec>,
     /// Why the release is published without proof that it is safe with earlier ones, where it is.
     pub unproven: Option<String>,
     /// Whether the manifest states the entropy of the model.

@@ -9,6 +9,7 @@ use super::document::{
 };
 use super::duration;
 use super::reader::{FaultList, ObjectReader, integer};
+use super::republish::RepublishMembers;
 use super::schema::DocumentSource;
 use super::utility::{InternalMembers, PublicMeasure};
 use crate::problem::Fault;
@@ -30,6 +31,7 @@ document! {
         optional unlisted: Unlisted = Unlisted::Refuse,
         optional people: PeopleChoice = PeopleChoice::All,
         optional composition: CompositionMembers = CompositionMembers::absent("/composition"),
+        optional republish: RepublishMembers,
         optional internal: InternalMembers = InternalMembers::absent("/internal"),
         /// `entropy`: the manifest states the entropy of the readers' model. Of `gd` and `auto` it does unless this is empty.
         optional utility: Array<PublicMeasure> => "an array of measures",

@@ -12,6 +12,7 @@ pub(super) mod json;
 pub(super) mod known_and_sensitive;
 pub(super) mod proposed_tables;
 pub(super) mod reader;
+pub(super) mod republish;
 pub(super) mod rules;
 pub(super) mod schema;
 pub(super) mod shorthand;

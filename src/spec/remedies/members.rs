@@ -172,3 +172,12 @@ pub(super) fn of_unfit(fault: &Fault, document: &Value) -> Vec<Candidate> {
         _ => Vec::new(),
     }
 }
+
+/// Leaves out a member that no night has. What a rule protects, and republication itself, stay.
+pub(super) fn of_republication(fault: &Fault) -> Vec<Candidate> {
+    const OPTIONS: [&str; 5] =
+        ["/people", "/schema", "/method/ineligible_strata", "/method/counterfeits", "/republish/changes"];
+    let pointer = &fault.pointer;
+    let option = OPTIONS.contains(&pointer.as_str()).then(|| parted(pointer)).flatten();
+    option.map(|(_, name)| Candidate::remove(format!("leave {name} out"), pointer)).into_iter().collect()
+}

@@ -5,6 +5,7 @@ mod columns;
 mod faults;
 mod normal;
 mod remedies;
+mod republish;
 mod slicing;
 mod taxonomies;
 

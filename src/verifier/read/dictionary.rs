@@ -86,10 +86,16 @@ impl<'a> PartDictionary<'a> {
         (self.missing != Some(code)).then(|| value_of(self.domain, self.base, &self.extra, code))
     }
 
+    fn extra_values(&self) -> impl Iterator<Item = &[u8]> {
+        (self.base..self.len() as u32).filter_map(|code| self.value(code))
+    }
+
     /// The rank of each code in the canonical order of the values; `None` when codes are ranks.
     pub(in crate::verifier) fn ranks(&self) -> Option<Vec<u32>> {
         let narrowest = || AttributeType::infer((0..self.len() as u32).filter_map(|code| self.value(code)));
         let kind = self.kind.or_else(|| self.domain.map(Domain::kind)).unwrap_or_else(narrowest);
+        // values that the original does not have may need a wider type
+        let kind = self.extra_values().fold(kind, |kind, value| AttributeType::widened(Some(kind), value));
         let compare = |a: u32, b: u32| {
             let (a, b) = (self.value(a), self.value(b));
             // values outside the type have no canonical rank; any deterministic order suffices

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::publication::{
-    BucketFill, Guarantee, MethodDetails, Protected, RepublishDetails, RepublishFigures, RowMeaning, TableGuard,
-    TableProtection,
+    BucketFill, Guarantee, MethodDetails, PastNight, Protected, RepublishDetails, RepublishFigures, RowMeaning,
+    TableGuard, TableProtection,
 };
 use crate::verifier::contract::checks::{CheckLog, CheckName};
 use crate::verifier::contract::input::VerifierInput;
@@ -41,8 +41,13 @@ pub(in crate::verifier) fn claims(input: &VerifierInput<'_>, log: &mut CheckLog)
     if !fits {
         log.fail(CheckName::Guards, "a republished table has one known part and one part of whole signatures");
     }
-    if details(input).is_some_and(|details| details.night == 0) {
+    let Some(details) = details(input) else { return };
+    if details.night == 0 {
         log.fail(CheckName::Guards, "nights are numbered from 1");
+    }
+    let earlier = details.earlier.iter().rev().map(|past| past.night);
+    if !earlier.eq((1..details.night).rev().take(details.earlier.len())) || details.earlier.len() > PastNight::KEPT {
+        log.fail(CheckName::Guards, "the nights before are not the last ones");
     }
 }
 

@@ -1,23 +1,26 @@
 //! The state of a population, read by the verifier's own reader of its bytes.
 
-use std::collections::{BTreeMap, BTreeSet};
+use crate::publication::PastNight;
 
 /// A value of a signature as text; `None` is the missing value.
 pub(super) type Text = Option<Vec<u8>>;
 
+/// The keyed hash of a person.
+pub(super) type Person = [u8; 16];
+
 /// Where a person stands.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Standing {
-    pub(super) bucket: usize,
-    pub(super) slot: usize,
+    pub(super) bucket: u32,
+    pub(super) slot: u32,
     pub(super) last: u32,
 }
 
-/// A bucket: its values by slot, and its component.
-#[derive(Clone, PartialEq, Eq, Debug)]
+/// A bucket: its signature and its component.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Slots {
-    pub(super) values: Vec<Text>,
-    pub(super) component: usize,
+    pub(super) signature: u32,
+    pub(super) component: u32,
 }
 
 /// A state.
@@ -25,9 +28,15 @@ pub(super) struct Slots {
 pub(super) struct ChainState {
     pub(super) terms: Vec<u8>,
     pub(super) night: u32,
+    /// Number, rows, slots and buckets of the last nights.
+    pub(super) past: Vec<PastNight>,
+    /// The values of each signature, by slot.
+    pub(super) signatures: Vec<Vec<Text>>,
     pub(super) buckets: Vec<Slots>,
-    pub(super) persons: BTreeMap<[u8; 16], Standing>,
-    pub(super) forgotten: BTreeSet<[u8; 8]>,
+    /// By rising hash.
+    pub(super) persons: Vec<(Person, Standing)>,
+    /// The first bytes of hashes, rising.
+    pub(super) forgotten: Vec<[u8; 8]>,
 }
 
 impl ChainState {
@@ -39,41 +48,65 @@ impl ChainState {
             return None;
         }
         let length = left.u32()?;
-        let terms = left.take(length)?.to_vec();
-        let night = left.u32()? as u32;
+        let terms = left.take(length as usize)?.to_vec();
+        let night = left.u32()?;
+        let mut past = Vec::new();
+        for _ in 0..left.u32()? {
+            let night = left.u32()?;
+            past.push(PastNight { night, rows: left.u64()?, slots: left.u64()?, buckets: left.u64()? });
+        }
         let values = (0..left.u32()?).map(|_| left.value()).collect::<Option<Vec<Text>>>()?;
         let mut signatures: Vec<Vec<Text>> = Vec::new();
         for _ in 0..left.u32()? {
             let slots = left.u16()?;
-            let value = |left: &mut StateCursor<'_>| values.get(left.u32()?).cloned();
+            let value = |left: &mut StateCursor<'_>| values.get(left.u32()? as usize).cloned();
             signatures.push((0..slots).map(|_| value(&mut left)).collect::<Option<_>>()?);
         }
         let mut buckets = Vec::new();
         for _ in 0..left.u32()? {
-            let values = signatures.get(left.u32()?)?.clone();
-            buckets.push(Slots { values, component: left.u32()? });
+            buckets.push(Slots { signature: left.u32()?, component: left.u32()? });
         }
-        let mut persons = BTreeMap::new();
+        let is_bucket =
+            |slots: &Slots| (slots.signature as usize) < signatures.len() && (slots.component as usize) < buckets.len();
+        if !buckets.iter().all(is_bucket) {
+            return None;
+        }
+        let mut persons: Vec<(Person, Standing)> = Vec::new();
         for _ in 0..left.u32()? {
             let person = left.take(16)?.try_into().ok()?;
-            let standing = Standing { bucket: left.u32()?, slot: left.u16()?, last: left.u32()? as u32 };
-            let is_free = persons.insert(person, standing).is_none();
-            if !is_free || standing.slot >= buckets.get(standing.bucket)?.values.len() {
+            let standing = Standing { bucket: left.u32()?, slot: left.u16()?, last: left.u32()? };
+            let bucket = buckets.get(standing.bucket as usize)?;
+            let has_slot = (standing.slot as usize) < signatures[bucket.signature as usize].len();
+            if !has_slot || persons.last().is_some_and(|(before, _)| *before >= person) {
                 return None;
             }
+            persons.push((person, standing));
         }
-        let mut forgotten = BTreeSet::new();
+        let mut forgotten: Vec<[u8; 8]> = Vec::new();
         for _ in 0..left.u32()? {
             let mut prefix: [u8; 8] = left.take(8)?.try_into().ok()?;
             prefix.reverse();
-            forgotten.insert(prefix);
+            if forgotten.last().is_some_and(|before| *before >= prefix) {
+                return None;
+            }
+            forgotten.push(prefix);
         }
-        left.bytes.is_empty().then_some(Self { terms, night, buckets, persons, forgotten })
+        left.bytes.is_empty().then_some(Self { terms, night, past, signatures, buckets, persons, forgotten })
     }
 
-    /// The signature of a person.
-    pub(super) fn signature(&self, standing: Standing) -> &[Text] {
-        &self.buckets[standing.bucket].values
+    /// The number of the signature of a person.
+    pub(super) fn signature(&self, standing: Standing) -> u32 {
+        self.buckets[standing.bucket as usize].signature
+    }
+
+    /// The values of a person's signature, by slot.
+    pub(super) fn values(&self, standing: Standing) -> &[Text] {
+        &self.signatures[self.signature(standing) as usize]
+    }
+
+    /// Whether a person is forgotten.
+    pub(super) fn has_forgotten(&self, person: &Person) -> bool {
+        person.first_chunk().is_some_and(|prefix| self.forgotten.binary_search(prefix).is_ok())
     }
 }
 
@@ -89,18 +122,22 @@ impl<'a> StateCursor<'a> {
         Some(taken)
     }
 
-    fn u32(&mut self) -> Option<usize> {
-        Some(u32::from_le_bytes(self.take(4)?.try_into().ok()?) as usize)
+    fn u32(&mut self) -> Option<u32> {
+        Some(u32::from_le_bytes(self.take(4)?.try_into().ok()?))
     }
 
-    fn u16(&mut self) -> Option<usize> {
-        Some(usize::from(u16::from_le_bytes(self.take(2)?.try_into().ok()?)))
+    fn u64(&mut self) -> Option<u64> {
+        Some(u64::from_le_bytes(self.take(8)?.try_into().ok()?))
+    }
+
+    fn u16(&mut self) -> Option<u32> {
+        Some(u32::from(u16::from_le_bytes(self.take(2)?.try_into().ok()?)))
     }
 
     fn value(&mut self) -> Option<Text> {
         let is_some = self.take(1)? == [1];
         let length = self.u32()?;
-        let text = self.take(length)?;
+        let text = self.take(length as usize)?;
         Some(is_some.then(|| text.to_vec()))
     }
 }

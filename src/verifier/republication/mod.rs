@@ -5,6 +5,7 @@
 
 mod chain;
 mod chain_state;
+mod joined;
 mod night;
 mod parts;
 #[cfg(test)]
@@ -12,4 +13,4 @@ mod tests;
 
 pub use chain::{ChainBucket, ChainFault, ChainNight, ChainReport, audit_chain};
 pub use night::{AuditedNight, audit_night};
-pub use parts::{NightParts, ShownSignatures, shown_signatures};
+pub use parts::{NightParts, ShownSignatures, link_by_cells, shown_signatures};

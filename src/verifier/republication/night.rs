@@ -3,9 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::chain_state::{ChainState, Standing, Text};
+use super::joined::{NightPerson, SignatureNumbers, joined};
 use super::parts::ShownSignatures;
 use crate::control::Control;
-use crate::publication::{BucketMerging, ChangedValues, RepublishDetails};
+use crate::publication::{BucketMerging, ChangedValues, PastNight, RepublishDetails};
 use crate::verifier::contract::input::VerifierError;
 
 /// A night as it was made, to be audited.
@@ -39,14 +40,20 @@ pub fn audit_night(night: &AuditedNight<'_>, control: &Control) -> Result<Result
         Some(bytes) => ChainState::read(bytes),
     };
     let (Some(before), Some(after)) = (before, ChainState::read(night.after)) else {
-        return Ok(Err("a state of the population cannot be read".to_owned()));
+        return Ok(fail("a state of the population cannot be read"));
     };
     let rows = night.persons.len();
     if night.values.len() != rows || night.labels.len() != rows {
-        return Ok(Err("the rows of the night are not those of its persons".to_owned()));
+        return Ok(fail("the rows of the night are not those of its persons"));
     }
-    let audit = NightAudit { night, before: &before, after: &after };
-    let mut outcome = audit.states();
+    if let Err(sentence) = states(night, &before, &after) {
+        return Ok(Err(sentence));
+    }
+    let Some(persons) = joined((night.persons, night.labels), &before, &after) else {
+        return Ok(fail("a person is published twice"));
+    };
+    let numbers = SignatureNumbers::new(&before, &after);
+    let audit = NightAudit { night, before: &before, after: &after, persons, numbers };
     for step in [
         NightAudit::buckets,
         NightAudit::members,
@@ -54,17 +61,22 @@ pub fn audit_night(night: &AuditedNight<'_>, control: &Control) -> Result<Result
         NightAudit::absent,
         NightAudit::merges,
         NightAudit::unpublished,
+        NightAudit::past,
     ] {
         control.check()?;
-        outcome = outcome.and_then(|()| step(&audit));
+        if let Err(sentence) = step(&audit) {
+            return Ok(Err(sentence));
+        }
     }
-    Ok(outcome)
+    Ok(Ok(()))
 }
 
 struct NightAudit<'a> {
     night: &'a AuditedNight<'a>,
     before: &'a ChainState,
     after: &'a ChainState,
+    persons: Vec<NightPerson>,
+    numbers: SignatureNumbers,
 }
 
 type Outcome = Result<(), String>;
@@ -73,56 +85,73 @@ fn fail(sentence: &str) -> Outcome {
     Err(sentence.to_owned())
 }
 
-impl NightAudit<'_> {
-    /// The states follow each other, and the release names the night.
-    fn states(&self) -> Outcome {
-        let Self { before, after, night } = self;
-        if after.night != before.night + 1 || night.details.night != after.night {
-            return fail("the state is not that of the night before");
-        }
-        if night.before.is_some() && before.terms != after.terms {
-            return fail("the terms of the population changed");
-        }
-        Ok(())
-    }
+/// What has no number yet.
+const NONE: u32 = u32::MAX;
 
-    /// The published rows: person, value and label.
-    fn published(&self) -> impl Iterator<Item = (usize, [u8; 16], u32)> {
-        let rows = self.night.persons.iter().zip(self.night.labels).enumerate();
-        rows.filter(|(_, (_, label))| **label > 0).map(|(row, (person, label))| (row, *person, *label))
+/// Whether `place` has this number, or gets it.
+fn holds(place: &mut u32, number: u32) -> bool {
+    if *place == NONE {
+        *place = number;
+    }
+    *place == number
+}
+
+/// The states follow each other, and the release names the night.
+fn states(night: &AuditedNight<'_>, before: &ChainState, after: &ChainState) -> Outcome {
+    if after.night != before.night + 1 || night.details.night != after.night {
+        return fail("the state is not that of the night before");
+    }
+    if night.before.is_some() && before.terms != after.terms {
+        return fail("the terms of the population changed");
+    }
+    Ok(())
+}
+
+impl NightAudit<'_> {
+    /// The published persons, each with where the person stands.
+    fn published(&self) -> impl Iterator<Item = (&NightPerson, Standing)> {
+        self.persons.iter().filter(|person| person.is_published()).filter_map(|person| Some((person, person.after?)))
     }
 
     /// (a), (b): a bucket of the release is a bucket of the state, shown with its whole signature, which keeps the guarantee.
     fn buckets(&self) -> Outcome {
-        let mut bucket_of: BTreeMap<u32, usize> = BTreeMap::new();
-        let mut label_of: BTreeMap<usize, u32> = BTreeMap::new();
-        let mut persons = BTreeSet::new();
-        for (_, person, label) in self.published() {
-            let Some(standing) = self.after.persons.get(&person) else {
-                return fail("a published person is not in the state");
+        let Self { night, after, .. } = self;
+        let mut bucket_of = vec![NONE; night.shown.len() + 1];
+        let mut label_of = vec![NONE; after.buckets.len()];
+        for person in self.persons.iter().filter(|person| person.is_published()) {
+            let Some(standing) = person.after else { return fail("a published person is not in the state") };
+            let Some(bucket) = bucket_of.get_mut(person.label as usize) else {
+                return fail("a bucket is shown without members, or not shown");
             };
-            if !persons.insert(person) {
-                return fail("a person is published twice");
-            }
-            if *bucket_of.entry(label).or_insert(standing.bucket) != standing.bucket
-                || *label_of.entry(standing.bucket).or_insert(label) != label
-            {
+            if !holds(bucket, standing.bucket) || !holds(&mut label_of[standing.bucket as usize], person.label) {
                 return fail("the buckets of the release are not those of the state");
             }
         }
-        if !bucket_of.keys().eq(self.night.shown.keys()) {
+        if !(1..).zip(night.shown.keys()).all(|(label, shown)| label == *shown) || bucket_of[1..].contains(&NONE) {
             return fail("a bucket is shown without members, or not shown");
         }
-        for (label, bucket) in bucket_of {
-            let mut shown = self.night.shown[&label].clone();
-            let mut kept = self.after.buckets[bucket].values.clone();
+        let sorted = |signature: &'_ Vec<Text>| {
+            let mut places: Vec<usize> = (0..signature.len()).collect();
+            places.sort_by_key(|place| &signature[*place]);
+            places
+        };
+        let orders: Vec<Vec<usize>> = after.signatures.iter().map(sorted).collect();
+        for (bucket, values) in bucket_of[1..].iter().zip(night.shown.values()) {
+            let signature = after.buckets[*bucket as usize].signature as usize;
+            let kept = orders[signature].iter().map(|place| &after.signatures[signature][*place]);
+            let mut shown: Vec<&Text> = values.iter().collect();
             shown.sort();
-            kept.sort();
-            if shown != kept {
+            if !kept.eq(shown) {
                 return fail("a bucket does not show its whole signature");
             }
-            let most = kept.chunk_by(|a, b| a == b).map(<[Text]>::len).max().unwrap_or(0);
-            if self.night.l < 2 || most as u128 * u128::from(self.night.l) > kept.len() as u128 {
+        }
+        let used: BTreeSet<u32> =
+            bucket_of[1..].iter().map(|bucket| after.buckets[*bucket as usize].signature).collect();
+        for signature in used {
+            let mut kept: Vec<&Text> = after.signatures[signature as usize].iter().collect();
+            kept.sort();
+            let most = kept.chunk_by(|a, b| a == b).map(<[&Text]>::len).max().unwrap_or(0);
+            if night.l < 2 || most as u128 * u128::from(night.l) > kept.len() as u128 {
                 return fail("a signature does not keep the guarantee");
             }
         }
@@ -131,63 +160,72 @@ impl NightAudit<'_> {
 
     /// (c): a member has the value of his slot, and the signature that he had.
     fn members(&self) -> Outcome {
-        let mut slots = BTreeSet::new();
-        for standing in self.after.persons.values() {
-            if !slots.insert((standing.bucket, standing.slot)) {
-                return fail("two persons have one slot");
-            }
+        let mut slots: Vec<(u32, u32)> =
+            self.after.persons.iter().map(|(_, standing)| (standing.bucket, standing.slot)).collect();
+        slots.sort_unstable();
+        if slots.windows(2).any(|pair| pair[0] == pair[1]) {
+            return fail("two persons have one slot");
         }
-        for (row, person, _) in self.published() {
-            let standing = self.after.persons[&person];
-            let signature = self.after.signature(standing);
+        for (person, standing) in self.published() {
             if standing.last != self.after.night {
                 return fail("the state does not know that a person is published");
             }
-            if signature[standing.slot].as_deref() != self.night.values[row] {
+            let value = person.row.and_then(|row| self.night.values[row as usize]);
+            if self.after.values(standing)[standing.slot as usize].as_deref() != value {
                 return fail("a person is published with another value than that of the slot");
             }
-            let Some(earlier) = self.before.persons.get(&person) else { continue };
-            let known = self.before.signature(*earlier);
-            let is_kept = known == signature && earlier.slot == standing.slot;
-            let is_moved = self.night.details.changes == ChangedValues::Move
-                && known.iter().all(|value| !signature.contains(value));
-            if !is_kept && !is_moved {
+            let Some(earlier) = person.before else { continue };
+            let is_kept = !self.begins(person) && earlier.slot == standing.slot;
+            let is_moved = || {
+                let known = self.before.values(earlier);
+                self.night.details.changes == ChangedValues::Move
+                    && known.iter().all(|value| !self.after.values(standing).contains(value))
+            };
+            if !is_kept && !is_moved() {
                 return fail("the signature of a person changed");
             }
         }
         Ok(())
     }
 
-    /// The persons of a version that begins tonight: newcomers, and those who moved.
-    fn begins(&self, person: &[u8; 16], standing: Standing) -> bool {
-        self.before
-            .persons
-            .get(person)
-            .is_none_or(|earlier| self.before.signature(*earlier) != self.after.signature(standing))
+    /// Whether a version of the person begins tonight: of a newcomer, or of one who moved.
+    fn begins(&self, person: &NightPerson) -> bool {
+        match (person.before, person.after) {
+            (Some(earlier), Some(standing)) => {
+                !self.numbers.are_equal(self.before.signature(earlier), self.after.signature(standing))
+            }
+            _ => true,
+        }
     }
 
     /// (c): newcomers stand in full buckets of their own; movers stand in others than newcomers, in groups of l.
     fn newcomers(&self) -> Outcome {
-        let mut buckets: BTreeMap<usize, Vec<[u8; 16]>> = BTreeMap::new();
-        for (_, person, _) in self.published() {
-            buckets.entry(self.after.persons[&person].bucket).or_default().push(person);
+        #[derive(Clone, Copy, Default)]
+        struct Members {
+            all: u32,
+            fresh: u32,
+            moved: u32,
+            has_forgotten: bool,
         }
-        for (bucket, persons) in &buckets {
-            let fresh: Vec<&[u8; 16]> =
-                persons.iter().filter(|person| self.begins(person, self.after.persons[*person])).collect();
-            if fresh.is_empty() {
-                continue;
+        let mut buckets = vec![Members::default(); self.after.buckets.len()];
+        for (person, standing) in self.published() {
+            let members = &mut buckets[standing.bucket as usize];
+            members.all += 1;
+            if self.begins(person) {
+                members.fresh += 1;
+                members.moved += u32::from(person.before.is_some());
+                members.has_forgotten |= person.was_forgotten;
             }
-            let slots = self.after.buckets[*bucket].values.len();
-            if fresh.len() != persons.len() || persons.len() != slots {
+        }
+        for (members, slots) in buckets.iter().zip(&self.after.buckets).filter(|(members, _)| members.fresh > 0) {
+            let slots = self.after.signatures[slots.signature as usize].len();
+            if members.fresh != members.all || members.all as usize != slots {
                 return fail("a person enters a bucket of others, or one with counterfeits");
             }
-            let moved = fresh.iter().filter(|person| self.before.persons.contains_key(**person)).count();
-            if moved > 0 && (moved != slots || slots as u64 != self.night.l) {
+            if members.moved > 0 && (members.moved as usize != slots || slots as u64 != self.night.l) {
                 return fail("persons with new values stand with others");
             }
-            let forgotten = |person: &&&[u8; 16]| self.before.forgotten.contains(&person[..8]);
-            if fresh.iter().any(|person| forgotten(&person)) {
+            if members.has_forgotten {
                 return fail("a forgotten person is published");
             }
         }
@@ -196,132 +234,134 @@ impl NightAudit<'_> {
 
     /// What is not published stays as it was.
     fn absent(&self) -> Outcome {
-        let published: BTreeSet<[u8; 16]> = self.published().map(|(_, person, _)| person).collect();
-        for (person, earlier) in &self.before.persons {
-            if published.contains(person) {
-                continue;
-            }
-            let absent = self.after.night - earlier.last;
-            match self.after.persons.get(person) {
-                Some(standing) => {
-                    let is_same = self.after.signature(*standing) == self.before.signature(*earlier)
-                        && (standing.slot, standing.last) == (earlier.slot, earlier.last);
-                    if !is_same {
+        for person in self.persons.iter().filter(|person| !person.is_published()) {
+            match (person.before, person.after) {
+                (Some(earlier), Some(standing)) => {
+                    if self.begins(person) || (standing.slot, standing.last) != (earlier.slot, earlier.last) {
                         return fail("the state of an absent person changed");
                     }
                 }
-                None => {
+                (Some(earlier), None) => {
+                    let absent = self.after.night - earlier.last;
                     let may_go = self.night.details.forget_after.is_some_and(|nights| absent >= nights);
-                    if !may_go || !self.after.forgotten.contains(&person[..8]) {
+                    if !may_go || !person.is_forgotten {
                         return fail("the state lost a person");
                     }
                 }
+                (None, Some(_)) => return fail("the state has a person who was never published"),
+                (None, None) => {}
             }
         }
-        if !self.before.forgotten.is_subset(&self.after.forgotten) {
+        let mut forgotten = self.before.forgotten.iter();
+        if !forgotten.all(|prefix| self.after.forgotten.binary_search(prefix).is_ok()) {
             return fail("the state lost a forgotten person");
-        }
-        if self
-            .after
-            .persons
-            .keys()
-            .any(|person| !self.before.persons.contains_key(person) && !published.contains(person))
-        {
-            return fail("the state has a person who was never published");
         }
         Ok(())
     }
 
+    /// The persons who have the signature that they had, with the buckets in which they stood and stand.
+    fn stayed(&self) -> impl Iterator<Item = (u32, u32)> {
+        let stayed = self.persons.iter().filter(|person| !self.begins(person));
+        stayed.filter_map(|person| Some((person.before?.bucket, person.after?.bucket)))
+    }
+
     /// (d): old members share a bucket as before, or are single survivors of different components.
     fn merges(&self) -> Outcome {
-        let published: BTreeSet<[u8; 16]> = self.published().map(|(_, person, _)| person).collect();
-        let mut present: BTreeMap<usize, u64> = BTreeMap::new();
-        let mut recent: BTreeMap<usize, u64> = BTreeMap::new();
-        for (person, earlier) in &self.before.persons {
-            let is_present = published.contains(person);
+        let mut present = vec![0_u32; self.before.buckets.len()];
+        let mut recent = present.clone();
+        for person in &self.persons {
+            let Some(earlier) = person.before else { continue };
             // a mover is published elsewhere
-            let stays = is_present && !self.begins(person, self.after.persons[person]);
-            *present.entry(earlier.bucket).or_default() += u64::from(stays);
+            let stays = person.is_published() && !self.begins(person);
             let nights = self.night.details.grace.max(1);
-            let was_recent = !is_present && earlier.last.saturating_add(nights) > self.after.night;
-            *recent.entry(earlier.bucket).or_default() += u64::from(stays || was_recent);
+            let was_recent = !person.is_published() && earlier.last.saturating_add(nights) > self.after.night;
+            present[earlier.bucket as usize] += u32::from(stays);
+            recent[earlier.bucket as usize] += u32::from(stays || was_recent);
         }
-        let mut parents: BTreeMap<usize, usize> = BTreeMap::new();
-        let mut origins: BTreeMap<usize, BTreeSet<usize>> = BTreeMap::new();
-        for (person, earlier) in &self.before.persons {
-            let Some(standing) = self.after.persons.get(person) else { continue };
-            if !self.begins(person, *standing) {
-                origins.entry(standing.bucket).or_default().insert(earlier.bucket);
-            }
-        }
-        for (bucket, origins) in origins.iter().filter(|(_, origins)| origins.len() > 1) {
-            let is_single = |origin: &usize| present.get(origin) == Some(&1) && recent.get(origin) == Some(&1);
-            let is_large = self.after.buckets[*bucket].values.len() >= 3;
+        let mut origins: Vec<(u32, u32)> = self.stayed().map(|(old, new)| (new, old)).collect();
+        origins.sort_unstable();
+        origins.dedup();
+        let mut parents: BTreeMap<u32, u32> = BTreeMap::new();
+        let mut is_joined = vec![false; self.after.buckets.len()];
+        for origins in origins.chunk_by(|a, b| a.0 == b.0).filter(|origins| origins.len() > 1) {
+            let bucket = self.after.buckets[origins[0].0 as usize];
+            is_joined[origins[0].0 as usize] = true;
+            let is_single = |(_, of): &(u32, u32)| present[*of as usize] == 1 && recent[*of as usize] == 1;
+            let is_large = self.after.signatures[bucket.signature as usize].len() >= 3;
             if self.night.details.merge == BucketMerging::Never || !is_large || !origins.iter().all(is_single) {
                 return fail("buckets were joined that are not of single survivors");
             }
-            let roots: BTreeSet<usize> =
-                origins.iter().map(|origin| root(&parents, self.before.buckets[*origin].component)).collect();
+            let component = |(_, of): &(u32, u32)| root(&parents, self.before.buckets[*of as usize].component);
+            let roots: BTreeSet<u32> = origins.iter().map(component).collect();
             if roots.len() < origins.len() {
                 return fail("buckets of one component were joined");
             }
             let first = roots.first().copied().unwrap_or_default();
             parents.extend(roots.iter().skip(1).map(|other| (*other, first)));
         }
-        self.kept_together(&origins)?;
+        self.kept_together(&is_joined)?;
         self.components(&parents)
     }
 
     /// Members of an old bucket stay together, but for a single survivor who was joined with others.
-    fn kept_together(&self, origins: &BTreeMap<usize, BTreeSet<usize>>) -> Outcome {
-        let mut kept_in: BTreeMap<usize, usize> = BTreeMap::new();
-        for (person, earlier) in &self.before.persons {
-            let Some(standing) = self.after.persons.get(person) else { continue };
-            let is_joined = origins.get(&standing.bucket).is_some_and(|origins| origins.len() > 1);
-            if self.begins(person, *standing) || is_joined {
-                continue;
-            }
-            if *kept_in.entry(earlier.bucket).or_insert(standing.bucket) != standing.bucket {
-                return fail("the members of a bucket were parted");
-            }
+    fn kept_together(&self, is_joined: &[bool]) -> Outcome {
+        let mut kept_in = vec![NONE; self.before.buckets.len()];
+        let mut alone = self.stayed().filter(|(_, new)| !is_joined[*new as usize]);
+        match alone.all(|(old, new)| holds(&mut kept_in[old as usize], new)) {
+            true => Ok(()),
+            false => fail("the members of a bucket were parted"),
         }
-        Ok(())
     }
 
     /// The components of the state after are those before, joined by the merges.
-    fn components(&self, parents: &BTreeMap<usize, usize>) -> Outcome {
-        let mut new_of: BTreeMap<usize, usize> = BTreeMap::new();
-        let mut old_of: BTreeMap<usize, usize> = BTreeMap::new();
-        for (person, earlier) in &self.before.persons {
-            let Some(standing) = self.after.persons.get(person) else { continue };
-            if self.begins(person, *standing) {
-                continue;
-            }
-            let old = root(parents, self.before.buckets[earlier.bucket].component);
-            let new = self.after.buckets[standing.bucket].component;
-            if *new_of.entry(old).or_insert(new) != new || *old_of.entry(new).or_insert(old) != old {
-                return fail("the state does not know which buckets were joined");
-            }
+    fn components(&self, parents: &BTreeMap<u32, u32>) -> Outcome {
+        let mut new_of = vec![NONE; self.before.buckets.len()];
+        let mut old_of = vec![NONE; self.after.buckets.len()];
+        let mut is_known = self.stayed().map(|(old, new)| {
+            let old = root(parents, self.before.buckets[old as usize].component);
+            let new = self.after.buckets[new as usize].component;
+            holds(&mut new_of[old as usize], new) && holds(&mut old_of[new as usize], old)
+        });
+        match is_known.all(|is_known| is_known) {
+            true => Ok(()),
+            false => fail("the state does not know which buckets were joined"),
         }
-        Ok(())
+    }
+
+    /// The release says what the nights before published, and the state adds what this one does.
+    fn past(&self) -> Outcome {
+        let Self { night, before, after, .. } = self;
+        if night.details.earlier != before.past {
+            return fail("the release says other figures of earlier nights");
+        }
+        let tonight = PastNight {
+            night: after.night,
+            rows: self.published().count() as u64,
+            slots: night.shown.values().map(|values| values.len() as u64).sum(),
+            buckets: night.shown.len() as u64,
+        };
+        let all: Vec<PastNight> = before.past.iter().copied().chain([tonight]).collect();
+        match all.ends_with(&after.past) && after.past.last() == Some(&tonight) {
+            true => Ok(()),
+            false => fail("the state has other figures of the nights"),
+        }
     }
 
     /// Nothing is left out in silence: of the rows that are not published, newcomers wait together, and others have new values.
     fn unpublished(&self) -> Outcome {
-        let is_known = |person: &[u8; 16]| self.before.persons.get(person);
-        let mut published = false;
-        let (mut waiting, mut newcomers) = (false, 0_u64);
-        for (row, (person, label)) in self.night.persons.iter().zip(self.night.labels).enumerate() {
-            match is_known(person) {
-                None if self.before.forgotten.contains(&person[..8]) => {}
+        let (mut published, mut waiting, mut newcomers) = (false, false, 0_u64);
+        for person in &self.persons {
+            let Some(row) = person.row else { continue };
+            match person.before {
+                None if person.was_forgotten => {}
                 None => {
                     newcomers += 1;
-                    published |= *label > 0;
-                    waiting |= *label == 0;
+                    published |= person.is_published();
+                    waiting |= !person.is_published();
                 }
-                Some(earlier) if *label == 0 => {
-                    let value = self.before.signature(*earlier)[earlier.slot].as_deref();
-                    if value == self.night.values[row] {
+                Some(earlier) if !person.is_published() => {
+                    let value = self.before.values(earlier)[earlier.slot as usize].as_deref();
+                    if value == self.night.values[row as usize] {
                         return fail("a person with the published value is left out");
                     }
                     if self.night.details.changes == ChangedValues::Refuse {
@@ -341,7 +381,7 @@ impl NightAudit<'_> {
     }
 }
 
-fn root(parents: &BTreeMap<usize, usize>, mut of: usize) -> usize {
+fn root(parents: &BTreeMap<u32, u32>, mut of: u32) -> u32 {
     while let Some(&parent) = parents.get(&of) {
         of = parent;
     }

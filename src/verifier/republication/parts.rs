@@ -2,6 +2,8 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use sha2::{Digest, Sha256};
+
 use super::chain::{ChainBucket, ChainNight};
 use crate::control::Control;
 use crate::microdata::Table;
@@ -39,12 +41,17 @@ pub fn shown_signatures(
 ) -> Result<Option<ShownSignatures>, VerifierError> {
     let [table] = &publication.tables[..] else { return Ok(None) };
     let [_, sensitive] = &table.parts[..] else { return Ok(None) };
-    let Some(rows) = rows(sensitive, &sensitive.file(&table.name), parts, control)? else { return Ok(None) };
+    let mut groups: Vec<(u32, Vec<Option<Vec<u8>>>)> = Vec::new();
+    let is_read =
+        each_row(sensitive, &sensitive.file(&table.name), parts, control, |label, values| match groups.last_mut() {
+            Some((last, group)) if *last == label => group.extend(values),
+            _ => groups.push((label, values.collect())),
+        })?;
     let mut shown = ShownSignatures::new();
-    for (label, values) in rows {
+    for (label, values) in groups {
         shown.entry(label).or_default().extend(values);
     }
-    Ok(Some(shown))
+    Ok(is_read.then_some(shown))
 }
 
 impl NightParts<'_> {
@@ -70,11 +77,7 @@ impl NightParts<'_> {
             let tuple = known.columns.iter().map(|column| value(column.attribute)).collect();
             persons_of.entry(tuple).or_default().push(*person);
         }
-        let mut buckets: BTreeMap<u32, ChainBucket> = BTreeMap::new();
-        for (label, mut signature) in shown {
-            signature.sort();
-            buckets.insert(label, ChainBucket { label, members: Vec::new(), signature });
-        }
+        let mut buckets = empty_buckets(shown);
         let mut night = ChainNight::default();
         for (tuple, labels) in tuples {
             let persons = persons_of.remove(&tuple).unwrap_or_default();
@@ -93,6 +96,63 @@ impl NightParts<'_> {
     }
 }
 
+/// Links the rows of the known parts of several nights with each other, by the cells of these columns: who knows no table takes rows
+/// with equal cells, which stand in one row of each night alone, for one person.
+///
+/// `None` where the release has not two parts that buckets link, or lacks a column.
+///
+/// # Errors
+/// [`VerifierError`] when the caller cancels, or when a part cannot be read.
+pub fn link_by_cells(
+    publication: &Publication,
+    parts: &dyn PublishedBytes,
+    columns: &[String],
+    control: &Control,
+) -> Result<Option<ChainNight>, VerifierError> {
+    let Some(shown) = shown_signatures(publication, parts, control)? else { return Ok(None) };
+    let [table] = &publication.tables[..] else { return Ok(None) };
+    let Some(known) = table.parts.first() else { return Ok(None) };
+    let place = |name: &String| known.columns.iter().position(|column| column.name == *name);
+    let Some(places) = columns.iter().map(place).collect::<Option<Vec<usize>>>() else { return Ok(None) };
+    let Some(rows) = rows(known, &known.file(&table.name), parts, control)? else { return Ok(None) };
+    let mut numbers: HashMap<[u8; 16], u32> = HashMap::new();
+    let rows: Vec<(u32, [u8; 16])> = rows
+        .into_iter()
+        .map(|(label, tuple)| {
+            let hash = hash_of_cells(places.iter().map(|place| tuple[*place].as_deref()));
+            *numbers.entry(hash).or_default() += 1;
+            (label, hash)
+        })
+        .collect();
+    let mut buckets = empty_buckets(shown);
+    for (label, hash) in rows {
+        let Some(bucket) = buckets.get_mut(&label) else { return Ok(None) };
+        bucket.members.push(Some(hash).filter(|hash| numbers[hash] == 1));
+    }
+    let unplaced = numbers.into_iter().filter(|(_, rows)| *rows > 1).map(|(hash, _)| hash).collect();
+    Ok(Some(ChainNight { buckets: buckets.into_values().collect(), unplaced }))
+}
+
+fn hash_of_cells<'c>(cells: impl Iterator<Item = Option<&'c [u8]>>) -> [u8; 16] {
+    let mut hash = Sha256::new();
+    for cell in cells {
+        hash.update([u8::from(cell.is_some())]);
+        hash.update((cell.unwrap_or_default().len() as u64).to_le_bytes());
+        hash.update(cell.unwrap_or_default());
+    }
+    let digest: [u8; 32] = hash.finalize().into();
+    digest.first_chunk().copied().unwrap_or_default()
+}
+
+/// The buckets of a night, without members.
+fn empty_buckets(shown: ShownSignatures) -> BTreeMap<u32, ChainBucket> {
+    let bucket = |(label, mut signature): (u32, Vec<Option<Vec<u8>>>)| {
+        signature.sort();
+        (label, ChainBucket { label, members: Vec::new(), signature })
+    };
+    shown.into_iter().map(bucket).collect()
+}
+
 /// The rows of a bucketed part; `None` where they are malformed.
 fn rows(
     part: &Part,
@@ -100,30 +160,44 @@ fn rows(
     parts: &dyn PublishedBytes,
     control: &Control,
 ) -> Result<Option<Vec<LabelledRow>>, VerifierError> {
-    let mut reader = PartRecords::new(parts.open(file)?);
     let mut rows = Vec::new();
-    let mut is_header = true;
+    let is_read = each_row(part, file, parts, control, |label, values| rows.push((label, values.collect())))?;
+    Ok(is_read.then_some(rows))
+}
+
+/// The values of a record after its label.
+type RowValues<'v> = &'v mut dyn Iterator<Item = Option<Vec<u8>>>;
+
+/// Reads the rows of a bucketed part one by one; whether they are well-formed.
+fn each_row(
+    part: &Part,
+    file: &str,
+    parts: &dyn PublishedBytes,
+    control: &Control,
+    mut take: impl FnMut(u32, RowValues<'_>),
+) -> Result<bool, VerifierError> {
+    let mut reader = PartRecords::new(parts.open(file)?);
+    let (mut number, width) = (0_usize, 1 + part.columns.len());
     loop {
         let record = match reader.next() {
             Ok(Some(record)) => record,
-            Ok(None) => break,
-            Err(ReadError::Malformed) => return Ok(None),
+            Ok(None) => return Ok(part.bucketed),
+            Err(ReadError::Malformed) => return Ok(false),
             Err(ReadError::Io(error)) => return Err(error.into()),
         };
-        if std::mem::take(&mut is_header) {
+        number += 1;
+        if number == 1 {
             continue;
+        }
+        if record.len() != width {
+            return Ok(false);
         }
         let mut fields = record.iter();
         let label = fields.next().and_then(|(text, _)| std::str::from_utf8(text).ok()?.parse().ok());
-        let values: Vec<Option<Vec<u8>>> =
-            fields.map(|(text, quoted)| (quoted || !text.is_empty()).then(|| text.to_vec())).collect();
-        let Some(label) = label.filter(|_| part.bucketed && values.len() == part.columns.len()) else {
-            return Ok(None);
-        };
-        rows.push((label, values));
-        if rows.len().is_multiple_of(Control::STRIDE) {
+        let Some(label) = label else { return Ok(false) };
+        take(label, &mut fields.map(|(text, quoted)| (quoted || !text.is_empty()).then(|| text.to_vec())));
+        if number.is_multiple_of(Control::STRIDE) {
             control.check()?;
         }
     }
-    Ok(Some(rows))
 }

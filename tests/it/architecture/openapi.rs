@@ -167,7 +167,8 @@ const OF_JOBS_ALONE: [Kind; 6] = [
 ];
 
 /// What no route answers: none begins or continues a chain.
-const OF_CHAINS: [Kind; 3] = [Kind::RepublishNotStarted, Kind::RepublishPending, Kind::RepublishStateLost];
+const OF_CHAINS: [Kind; 4] =
+    [Kind::RepublishNotStarted, Kind::RepublishPending, Kind::RepublishValueChanged, Kind::RepublishStateLost];
 
 #[test]
 fn every_kind_of_problem_is_documented() {

@@ -14,7 +14,7 @@ const NIGHTS: &str = "tests/it/ledger/nights.rs";
 const CHAINS: &str = "src/store/conformance/chains.rs";
 
 /// Kinds that need a fault of the machine, of the clock or of the service, and the tests that bring it about.
-const ELSEWHERE: [(Kind, &str, &str); 39] = [
+const ELSEWHERE: [(Kind, &str, &str); 43] = [
     (Kind::UnknownPopulation, "tests/it/ledger/uploads_of_people.rs", "what_an_upload_says_wrongly_is_refused"),
     (Kind::PersonKeyMissing, "tests/it/ledger/uploads_of_people.rs", "what_an_upload_says_wrongly_is_refused"),
     (Kind::SeriesUndeclared, "tests/it/ledger/undeclared.rs", "refusals_of_earlier_versions_are_served"),
@@ -25,6 +25,14 @@ const ELSEWHERE: [(Kind, &str, &str); 39] = [
     (Kind::PeopleAlike, NIGHTS, "keys_drawn_anew_are_noticed_by_the_cells"),
     (Kind::RepublishNotStarted, "src/people/tests/chains.rs", "what_was_published_once_does_not_become_a_chain"),
     (Kind::RepublishPending, CHAINS, "a_job_goes_on_from_the_state_before"),
+    (Kind::RepublishUnsupported, "src/spec/tests/republish.rs", "what_no_night_offers_is_a_fault"),
+    (Kind::RepublishNeedsRecordKey, "src/spec/tests/republish.rs", "persons_need_a_key_and_have_one_row"),
+    (
+        Kind::RepublishSpecificationChanged,
+        "tests/it/republication/nights.rs",
+        "other_terms_are_refused_with_the_way_back",
+    ),
+    (Kind::RepublishValueChanged, "tests/it/republication/nights.rs", "what_no_night_can_be_made_of_is_refused"),
     (Kind::RepublishStateLost, CHAINS, "a_job_goes_on_from_the_state_before"),
     (Kind::NoNewPeople, NIGHTS, "five_nights_publish_each_person_once"),
     (

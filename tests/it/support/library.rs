@@ -95,6 +95,7 @@ pub(crate) fn release(
         earlier,
         provenance: &provenance,
         contributions: None,
+        republish: None,
     };
     let mut memory = Memory::default();
     let released = engine::release(&order, &mut memory, &Control::default())?;

@@ -9,6 +9,7 @@ pub(crate) mod independent_check;
 pub(crate) mod issuer;
 pub(crate) mod knowledge;
 pub(crate) mod library;
+pub(crate) mod nights;
 pub(crate) mod openapi_judge;
 pub(crate) mod planted;
 pub(crate) mod rust_source;

@@ -37,6 +37,7 @@ fn details(night: u32) -> RepublishDetails {
         grace: 1,
         forget_after: None,
         figures: RepublishFigures::default(),
+        earlier: Vec::new(),
     }
 }
 
@@ -47,6 +48,7 @@ impl Made {
     }
 
     fn on(state: &State, before: Option<&[u8]>, table: &str, seed: u8, details: RepublishDetails) -> (Self, State) {
+        let details = RepublishDetails { earlier: state.past_nights().to_vec(), ..details };
         let rows: Vec<(&str, &str)> = table.split(' ').map(|row| row.split_at(1)).collect();
         let mut values: Vec<SensitiveText> = rows.iter().map(|(_, value)| Some(value.as_bytes().into())).collect();
         values.sort();
@@ -168,6 +170,8 @@ fn planted_faults_of_parts_are_found() {
     assert_eq!(found, "a person is published twice");
     let found = second.broken(|night| night.details.min_newcomers = 4);
     assert_eq!(found, "newcomers are published who are too few");
+    let found = second.broken(|night| night.details.earlier[0].rows += 1);
+    assert_eq!(found, "the release says other figures of earlier nights");
     assert_eq!(first.broken(|night| night.details.night = 2), "the state is not that of the night before");
 }
 

@@ -1,0 +1,263 @@
+//! A file that only its owner reads, and that is replaced as a whole: each content is encrypted under a key of its own.
+//!
+//! The keys are in a second file. A new key is added to it before the new content takes its place, and the old one goes afterwards. So
+//! after a crash one of two contents opens, and after a replacement no copy of an earlier content does.
+
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+use zeroize::Zeroizing;
+
+use super::ciphertext::{decrypt_bytes, encrypt_bytes};
+use super::error::VaultError;
+use super::file::is_private;
+use super::secret::{self, Secret};
+
+/// What every content is bound to.
+const CONTEXT: &[u8] = b"guardian sealed file 1";
+
+const KEY_BYTES: usize = 32;
+
+/// A sealed file, locked against other processes.
+pub struct SealedFile {
+    path: PathBuf,
+    /// The locked file of the keys; `None` before there is a content.
+    keys: Option<File>,
+}
+
+/// Why a sealed file is not read or replaced.
+#[derive(Debug, thiserror::Error)]
+pub enum SealedFileError {
+    /// The file or that of its keys is there already.
+    #[error("{0} is there already")]
+    Exists(String),
+    /// The file or that of its keys is missing.
+    #[error("{0} is missing")]
+    Missing(String),
+    /// The content is damaged, is not the latest, or has other keys.
+    #[error("{0} does not open with its keys: it is damaged, an earlier copy, or another file")]
+    Unopened(String),
+    /// Another process works with it.
+    #[error("{0} is in use by another process")]
+    InUse(String),
+    /// A file cannot be read or written.
+    #[error("{0}: {1}")]
+    Io(String, io::Error),
+    /// No randomness, or a file that others can read.
+    #[error(transparent)]
+    Vault(#[from] VaultError),
+}
+
+type Sealed<T> = Result<T, SealedFileError>;
+
+impl SealedFile {
+    /// The place of a file that is not there yet. Nothing is written before [`SealedFile::replace`].
+    ///
+    /// # Errors
+    /// [`SealedFileError::Exists`] if it or its keys are there.
+    pub fn begin(path: &Path) -> Sealed<Self> {
+        let sealed = Self { path: path.to_owned(), keys: None };
+        for taken in [path.to_owned(), sealed.key_path()] {
+            if fs::symlink_metadata(&taken).is_ok() {
+                return Err(SealedFileError::Exists(shown(&taken)));
+            }
+        }
+        Ok(sealed)
+    }
+
+    /// Opens a file and gives its content.
+    ///
+    /// # Errors
+    /// [`SealedFileError`]
+    pub fn open(path: &Path) -> Sealed<(Self, Zeroizing<Vec<u8>>)> {
+        let mut sealed = Self { path: path.to_owned(), keys: None };
+        let key_path = sealed.key_path();
+        let mut keys = open_if_there(OpenOptions::new().read(true).write(true), &key_path)?;
+        match keys.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => return Err(SealedFileError::InUse(shown(path))),
+            Err(TryLockError::Error(error)) => return Err(SealedFileError::Io(shown(&key_path), error)),
+        }
+        let mut content = open_if_there(OpenOptions::new().read(true), path)?;
+        refuse_exposed(&keys, &key_path)?;
+        refuse_exposed(&content, path)?;
+        let mut bytes = Vec::new();
+        content.read_to_end(&mut bytes).map_err(|error| SealedFileError::Io(shown(path), error))?;
+        let mut all = Zeroizing::new(Vec::new());
+        keys.read_to_end(&mut all).map_err(|error| SealedFileError::Io(shown(&key_path), error))?;
+        let plain = all.as_chunks::<KEY_BYTES>().0.iter().find_map(|key| {
+            let key: Secret = Zeroizing::new(*key);
+            decrypt_bytes(&key, CONTEXT, &bytes).ok().map(|plain| (key, plain))
+        });
+        let (key, plain) = plain.ok_or_else(|| SealedFileError::Unopened(shown(path)))?;
+        // after a crash there may be a key that opens nothing
+        write_key(&mut keys, 0, &key).map_err(|error| SealedFileError::Io(shown(&key_path), error))?;
+        sealed.keys = Some(keys);
+        Ok((sealed, Zeroizing::new(plain)))
+    }
+
+    /// Replaces the content. When it returns, no other content opens any more, whatever happens to the machine.
+    ///
+    /// # Errors
+    /// [`SealedFileError`]; the content is then the earlier one or the new one.
+    pub fn replace(&mut self, plain: &[u8]) -> Sealed<()> {
+        let key = secret::draw()?;
+        let sealed = encrypt_bytes(&key, CONTEXT, plain)?;
+        let key_path = self.key_path();
+        let of_keys = |error| SealedFileError::Io(shown(&key_path), error);
+        let draft = self.sibling(&format!(".{}", uuid::Uuid::now_v7().simple()));
+        let written = (|| {
+            let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&draft)?;
+            file.write_all(&sealed)?;
+            file.sync_all()
+        })();
+        let outcome = written.map_err(|error| SealedFileError::Io(shown(&draft), error)).and_then(|()| {
+            let mut keys = match self.keys.take() {
+                Some(mut keys) => {
+                    write_key(&mut keys, KEY_BYTES as u64, &key).map_err(of_keys)?;
+                    fs::rename(&draft, &self.path).map_err(|error| SealedFileError::Io(shown(&self.path), error))?;
+                    keys
+                }
+                None => self.create(&key, &draft)?,
+            };
+            sync_folder(&self.path)?;
+            write_key(&mut keys, 0, &key).map_err(of_keys)?;
+            keys.set_len(KEY_BYTES as u64).and_then(|()| keys.sync_all()).map_err(of_keys)?;
+            self.keys = Some(keys);
+            Ok(())
+        });
+        // a draft that took its place is gone
+        let _ = fs::remove_file(&draft);
+        outcome
+    }
+
+    /// Makes both files of the first content; none of them is replaced.
+    fn create(&self, key: &Secret, draft: &Path) -> Sealed<File> {
+        let key_path = self.key_path();
+        let made = OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(&key_path);
+        let mut keys = made.map_err(|error| not_twice(&key_path, error))?;
+        keys.try_lock().map_err(|_| SealedFileError::InUse(shown(&self.path)))?;
+        write_key(&mut keys, 0, key).map_err(|error| SealedFileError::Io(shown(&key_path), error))?;
+        fs::hard_link(draft, &self.path).map_err(|error| not_twice(&self.path, error))?;
+        Ok(keys)
+    }
+
+    /// The file of the keys.
+    fn key_path(&self) -> PathBuf {
+        self.sibling(".key")
+    }
+
+    fn sibling(&self, extension: &str) -> PathBuf {
+        let mut name = self.path.file_name().unwrap_or_default().to_owned();
+        name.push(extension);
+        self.path.with_file_name(name)
+    }
+}
+
+fn shown(path: &Path) -> String {
+    path.display().to_string()
+}
+
+fn not_twice(path: &Path, error: io::Error) -> SealedFileError {
+    match error.kind() {
+        io::ErrorKind::AlreadyExists => SealedFileError::Exists(shown(path)),
+        _ => SealedFileError::Io(shown(path), error),
+    }
+}
+
+fn open_if_there(options: &OpenOptions, path: &Path) -> Sealed<File> {
+    options.open(path).map_err(|error| match error.kind() {
+        io::ErrorKind::NotFound => SealedFileError::Missing(shown(path)),
+        _ => SealedFileError::Io(shown(path), error),
+    })
+}
+
+fn refuse_exposed(file: &File, path: &Path) -> Sealed<()> {
+    let is_private = file.metadata().and_then(|metadata| is_private(&metadata));
+    match is_private.map_err(|error| SealedFileError::Io(shown(path), error))? {
+        true => Ok(()),
+        false => Err(VaultError::Exposed { path: shown(path) }.into()),
+    }
+}
+
+fn write_key(file: &mut File, at: u64, key: &Secret) -> io::Result<()> {
+    file.seek(SeekFrom::Start(at))?;
+    file.write_all(key.as_slice())?;
+    file.sync_all()
+}
+
+fn sync_folder(path: &Path) -> Sealed<()> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let synced = File::open(folder).and_then(|folder| folder.sync_all());
+    synced.map_err(|error| SealedFileError::Io(shown(folder), error))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn opened(path: &Path) -> Result<Vec<u8>, SealedFileError> {
+        SealedFile::open(path).map(|(_, plain)| plain.to_vec())
+    }
+
+    #[test]
+    fn a_content_opens_until_it_is_replaced() {
+        let home = tempfile::tempdir().unwrap();
+        let path = home.path().join("staff");
+        assert!(matches!(opened(&path), Err(SealedFileError::Missing(_))));
+        let mut sealed = SealedFile::begin(&path).unwrap();
+        sealed.replace(b"first").unwrap();
+        assert!(matches!(opened(&path), Err(SealedFileError::InUse(_))));
+        drop(sealed);
+        assert_eq!(opened(&path).unwrap(), b"first");
+        let first = fs::read(&path).unwrap();
+        let (mut sealed, _) = SealedFile::open(&path).unwrap();
+        sealed.replace(b"second").unwrap();
+        drop(sealed);
+        assert_eq!(opened(&path).unwrap(), b"second");
+        assert_eq!(fs::read_dir(home.path()).unwrap().count(), 2);
+        fs::write(&path, first).unwrap();
+        assert!(matches!(opened(&path), Err(SealedFileError::Unopened(_))));
+        assert!(matches!(SealedFile::begin(&path), Err(SealedFileError::Exists(_))));
+    }
+
+    #[test]
+    fn a_crash_leaves_a_content_that_opens() {
+        let home = tempfile::tempdir().unwrap();
+        let (path, key) = (home.path().join("staff"), home.path().join("staff.key"));
+        SealedFile::begin(&path).unwrap().replace(b"first").unwrap();
+        let (first, old) = (fs::read(&path).unwrap(), fs::read(&key).unwrap());
+        let (mut sealed, _) = SealedFile::open(&path).unwrap();
+        sealed.replace(b"second").unwrap();
+        drop(sealed);
+        let (second, new) = (fs::read(&path).unwrap(), fs::read(&key).unwrap());
+        let both = [old.clone(), new.clone()].concat();
+        let torn = [vec![7; 16], new[16..].to_vec(), new.clone()].concat();
+        for (content, keys, expected) in
+            [(&first, &both, &b"first"[..]), (&second, &both, b"second"), (&second, &torn, b"second")]
+        {
+            fs::write(&path, content).unwrap();
+            fs::write(&key, keys).unwrap();
+            assert_eq!(opened(&path).unwrap(), expected);
+        }
+    }
+
+    #[test]
+    fn files_that_others_read_are_refused() {
+        use std::os::unix::fs::{MetadataExt, PermissionsExt};
+        let home = tempfile::tempdir().unwrap();
+        let path = home.path().join("staff");
+        SealedFile::begin(&path).unwrap().replace(b"first").unwrap();
+        for file in ["staff", "staff.key"] {
+            let file = home.path().join(file);
+            assert_eq!(fs::metadata(&file).unwrap().mode() & 0o777, 0o600);
+            fs::set_permissions(&file, fs::Permissions::from_mode(0o644)).unwrap();
+            assert!(matches!(opened(&path), Err(SealedFileError::Vault(VaultError::Exposed { .. }))));
+            fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).unwrap();
+        }
+        fs::remove_file(home.path().join("staff.key")).unwrap();
+        assert!(matches!(opened(&path), Err(SealedFileError::Missing(_))));
+    }
+}

@@ -1,0 +1,4 @@
+//! The same growing table, published night after night.
+
+mod nights;
+mod offline;
