@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::contributions::{self, OpenedTable};
 use super::exit::CommandOutcome;
-use super::population::{PersonKeys, PersonReader};
+use super::population::{PersonHashing, PersonReader};
 use super::table_file::TableFile;
 use crate::control::Control;
 use crate::engine;
@@ -47,7 +47,7 @@ pub(super) struct JobSource<'a> {
     /// The key by which rows are drawn, where the unit keeps a bounded number of a person.
     pub(super) streams: &'a RandomStreams,
     /// How persons are distinguished, where the table is one of several nights.
-    pub(super) persons: Option<PersonKeys<'a>>,
+    pub(super) persons: Option<PersonHashing<'a>>,
     pub(super) origin: DocumentSource,
 }
 

@@ -8,7 +8,7 @@ use super::contributions::DrawHasher;
 use super::exit::CommandOutcome;
 use super::folder::Folder;
 use super::input::{InputJob, JobSource};
-use super::population::PersonKeys;
+use super::population::PersonHashing;
 use super::table_file::{TableFile, TableOptions};
 use super::{input, interrupt, standard_output};
 use crate::control::Control;
@@ -71,7 +71,7 @@ fn read(night: &str, arguments: &NightsArguments, control: &Control) -> Result<R
         document: &document,
         unit: &Unit::Row,
         streams: &RandomStreams::Identity,
-        persons: Some(PersonKeys { hasher: &hasher, columns: &arguments.person }),
+        persons: Some(PersonHashing { hasher: &hasher, columns: &arguments.person }),
         origin: DocumentSource::Reproduction,
     };
     let job = input::job(source, control)?;

@@ -42,8 +42,8 @@ pub(super) struct OpenedPopulation {
 
 impl OpenedPopulation {
     /// How its persons are distinguished.
-    pub(super) fn keys(&self) -> PersonKeys<'_> {
-        PersonKeys { hasher: self.file.hasher(), columns: &self.columns }
+    pub(super) fn keys(&self) -> PersonHashing<'_> {
+        PersonHashing { hasher: self.file.hasher(), columns: &self.columns }
     }
 
     /// The input of a night of these persons.
@@ -86,7 +86,7 @@ pub(super) fn outcome(error: PopulationFileError) -> CommandOutcome {
 
 /// How persons are distinguished.
 #[derive(Clone, Copy)]
-pub(super) struct PersonKeys<'a> {
+pub(super) struct PersonHashing<'a> {
     pub(super) hasher: &'a dyn KeyedHasher,
     /// The columns that identify persons.
     pub(super) columns: &'a [String],
@@ -102,7 +102,7 @@ pub(super) struct PersonReader<'a> {
 }
 
 impl<'a> PersonReader<'a> {
-    pub(super) fn new(keys: PersonKeys<'a>, names: &[String]) -> Result<Self, CommandOutcome> {
+    pub(super) fn new(keys: PersonHashing<'a>, names: &[String]) -> Result<Self, CommandOutcome> {
         let place = |column: &String| {
             let unknown = || CommandOutcome::Usage(format!("the table has no column {column:?}"));
             names.iter().position(|name| name == column).ok_or_else(unknown)

@@ -48,7 +48,7 @@ impl TableMaker<'_> {
         name: &TableName,
     ) -> Result<MadeTable, Cancelled> {
         if let BucketPlan::Persistent(night) = &bucketized.buckets {
-            return self.persistent(attributes, (bucketized, night), name);
+            return self.persistent(attributes, bucketized, night, name);
         }
         let assignment = bucketized.draw(self.table, self.streams, self.control)?;
         let buckets = assignment.buckets;

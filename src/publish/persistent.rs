@@ -98,7 +98,8 @@ impl TableMaker<'_> {
     pub(super) fn persistent(
         &self,
         attributes: AttrSet,
-        (bucketized, night): (&Bucketized, &PersistentBuckets),
+        bucketized: &Bucketized,
+        night: &PersistentBuckets,
         name: &TableName,
     ) -> Result<MadeTable, Cancelled> {
         let assignment = night.assignment();

@@ -101,8 +101,7 @@ pub fn dry_run(
 ) -> Result<Plan, EngineError> {
     let dependencies = JobDependencies::new(specification, table, control)?;
     let order_of_rows = secret_order(table, streams);
-    let permuted = table.reordered(&order_of_rows);
-    let (permuted, unknown) = annotate(specification, permuted, Inspection::Allowed);
+    let (permuted, unknown) = annotate(specification, table.reordered(&order_of_rows), Inspection::Allowed);
     let mut faults = annotate_with_unknown(faults, unknown);
     let rows = Some(PlanRows { table: &permuted, streams });
     let union = ledger_union(specification, earlier).map_err(EngineError::from)?;
@@ -126,22 +125,19 @@ pub fn dry_run(
     }
     let (mut problems, mut night) = (Vec::new(), None);
     if let (Some(terms), Some(population), true) = (specification.republish, &republish, faults.is_empty()) {
-        let order = NightOrder { specification, population, terms, streams };
         let rows = NightRows { permuted: &permuted, secret_order: &order_of_rows };
-        match order.draw(&mut prepared.design, rows, control) {
-            Ok(drawn) => night = Some(PlannedNight::new(&drawn.details, &drawn.counts)),
-            Err(EngineError::Refused(problem)) => problems.push(problem.to_json("about:blank")),
-            Err(other) => return Err(other),
-        }
+        let order = NightOrder { specification, population, terms, streams };
+        let planned = planned_night(&order, &mut prepared, rows, control)?;
+        night = planned.map_err(|problem| problems.push(problem)).ok();
     }
     let mut plan = Plan { night, ..assess(specification, earlier, &prepared, faults, problems) };
     plan.warnings.extend(losses::describe_undeclared(specification, &permuted));
-    let PreparedRelease { design, dependencies, .. } = &prepared;
+    let (design, dependencies) = (&prepared.design, &prepared.dependencies);
     plan.warnings.extend(DescribedDependencies { dependencies, design, specification }.failing(table.rows()));
     let names = &specification.published_names;
-    exposure::add_exposure(&mut plan, &prepared.design, &permuted, names, control)?;
+    exposure::add_exposure(&mut plan, design, &permuted, names, control)?;
     if plan.feasible {
-        plan.exposures = Some(exposure::exposures(&prepared.design, &permuted, names, control)?);
+        plan.exposures = Some(exposure::exposures(design, &permuted, names, control)?);
     }
     let need_made_tables = losses::need_made_tables(specification);
     if plan.feasible && need_made_tables {
@@ -155,6 +151,20 @@ pub fn dry_run(
         plan.warnings.extend(losses::describe_formulas(specification, columns));
     }
     Ok(plan)
+}
+
+/// What a night would publish, or the problem that a job would answer with.
+fn planned_night(
+    order: &NightOrder<'_>,
+    prepared: &mut PreparedRelease,
+    rows: NightRows<'_>,
+    control: &Control,
+) -> Result<Result<PlannedNight, Value>, EngineError> {
+    match order.draw(&mut prepared.design, rows, control) {
+        Ok(drawn) => Ok(Ok(PlannedNight::new(&drawn.details, &drawn.counts))),
+        Err(EngineError::Refused(problem)) => Ok(Err(problem.to_json("about:blank"))),
+        Err(other) => Err(other),
+    }
 }
 
 /// The dry run from the counts of single columns, for a job that is refused with `problem` before its table is read.

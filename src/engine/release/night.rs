@@ -156,7 +156,8 @@ impl DrawnNight {
     pub(in crate::engine) fn audit(
         &self,
         order: &ReleaseInput<'_>,
-        (publication, witness): (&Publication, &Witness),
+        publication: &Publication,
+        witness: &Witness,
         parts: &dyn PublishedBytes,
         control: &Control,
     ) -> Result<Check, EngineError> {

@@ -135,6 +135,28 @@ impl<'a> DescribedRelease<'a> {
         parts: &dyn PublishedBytes,
         control: &Control,
     ) -> Result<VerifierReport, EngineError> {
+        let mut verification = self.verify_parts(witness, parts, control)?;
+        if let Some(night) = night {
+            verification.checks.push(night.audit(self.order, self.publication, witness, parts, control)?);
+        }
+        if verification.verified() && verification.linkage == Linkage::Checked {
+            return Ok(verification);
+        }
+        let failed: Vec<String> = summary(&verification)
+            .checks
+            .into_iter()
+            .filter(|check| !check.passed)
+            .map(|check| format!("{}: {}", check.check, check.detail.unwrap_or_default()))
+            .collect();
+        Err(EngineError::bug(format!("the verification of the written parts failed: {}", failed.join("; "))))
+    }
+
+    fn verify_parts(
+        self,
+        witness: &Witness,
+        parts: &dyn PublishedBytes,
+        control: &Control,
+    ) -> Result<VerifierReport, EngineError> {
         let Self { order, prepared, publication, .. } = self;
         let ReleaseInput { specification, table, .. } = order;
         control.begin(Phase::Verify, publication.tables.iter().flat_map(|t| &t.parts).map(|p| p.len).sum())?;
@@ -176,20 +198,7 @@ impl<'a> DescribedRelease<'a> {
             thresholds: &specification.thresholds,
             closes: specification.method.closed_reason().is_some(),
         };
-        let mut verification = verifier::verify(&input, control)?;
-        if let Some(night) = night {
-            verification.checks.push(night.audit(order, (publication, witness), parts, control)?);
-        }
-        if verification.verified() && verification.linkage == Linkage::Checked {
-            return Ok(verification);
-        }
-        let failed: Vec<String> = summary(&verification)
-            .checks
-            .into_iter()
-            .filter(|check| !check.passed)
-            .map(|check| format!("{}: {}", check.check, check.detail.unwrap_or_default()))
-            .collect();
-        Err(EngineError::bug(format!("the verification of the written parts failed: {}", failed.join("; "))))
+        Ok(verifier::verify(&input, control)?)
     }
 
     fn manifest(

@@ -6,11 +6,11 @@ use crate::publication::PastNight;
 pub(super) type Text = Option<Vec<u8>>;
 
 /// The keyed hash of a person.
-pub(super) type Person = [u8; 16];
+pub(super) type PersonHashBytes = [u8; 16];
 
 /// Where a person stands.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Standing {
+pub(super) struct ChainStanding {
     pub(super) bucket: u32,
     pub(super) slot: u32,
     pub(super) last: u32,
@@ -34,7 +34,7 @@ pub(super) struct ChainState {
     pub(super) signatures: Vec<Vec<Text>>,
     pub(super) buckets: Vec<Slots>,
     /// By rising hash.
-    pub(super) persons: Vec<(Person, Standing)>,
+    pub(super) persons: Vec<(PersonHashBytes, ChainStanding)>,
     /// The first bytes of hashes, rising.
     pub(super) forgotten: Vec<[u8; 8]>,
 }
@@ -71,10 +71,10 @@ impl ChainState {
         if !buckets.iter().all(is_bucket) {
             return None;
         }
-        let mut persons: Vec<(Person, Standing)> = Vec::new();
+        let mut persons: Vec<(PersonHashBytes, ChainStanding)> = Vec::new();
         for _ in 0..left.u32()? {
             let person = left.take(16)?.try_into().ok()?;
-            let standing = Standing { bucket: left.u32()?, slot: left.u16()?, last: left.u32()? };
+            let standing = ChainStanding { bucket: left.u32()?, slot: left.u16()?, last: left.u32()? };
             let bucket = buckets.get(standing.bucket as usize)?;
             let has_slot = (standing.slot as usize) < signatures[bucket.signature as usize].len();
             if !has_slot || persons.last().is_some_and(|(before, _)| *before >= person) {
@@ -95,17 +95,17 @@ impl ChainState {
     }
 
     /// The number of the signature of a person.
-    pub(super) fn signature(&self, standing: Standing) -> u32 {
+    pub(super) fn signature(&self, standing: ChainStanding) -> u32 {
         self.buckets[standing.bucket as usize].signature
     }
 
     /// The values of a person's signature, by slot.
-    pub(super) fn values(&self, standing: Standing) -> &[Text] {
+    pub(super) fn values(&self, standing: ChainStanding) -> &[Text] {
         &self.signatures[self.signature(standing) as usize]
     }
 
     /// Whether a person is forgotten.
-    pub(super) fn has_forgotten(&self, person: &Person) -> bool {
+    pub(super) fn has_forgotten(&self, person: &PersonHashBytes) -> bool {
         person.first_chunk().is_some_and(|prefix| self.forgotten.binary_search(prefix).is_ok())
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::chain_state::{ChainState, Person, Standing, Text};
+use super::chain_state::{ChainStanding, ChainState, PersonHashBytes, Text};
 
 /// A person of the night: of the table, of the state before, of the state after, or of several of these.
 #[derive(Clone, Copy, Default)]
@@ -12,9 +12,9 @@ pub(super) struct NightPerson {
     /// The label of the bucket; 0 of who is not published.
     pub(super) label: u32,
     /// Where the person stood.
-    pub(super) before: Option<Standing>,
+    pub(super) before: Option<ChainStanding>,
     /// Where the person stands.
-    pub(super) after: Option<Standing>,
+    pub(super) after: Option<ChainStanding>,
     /// Whether the person was forgotten before the night, and after it.
     pub(super) was_forgotten: bool,
     pub(super) is_forgotten: bool,
@@ -26,10 +26,18 @@ impl NightPerson {
     }
 }
 
+/// The rows of the table of a night.
+#[derive(Clone, Copy)]
+pub(super) struct LabelledPersons<'a> {
+    pub(super) persons: &'a [PersonHashBytes],
+    /// The label of the bucket of each row; 0 of who is not published.
+    pub(super) labels: &'a [u32],
+}
+
 /// All persons of a night; `None` where a person has two rows.
-pub(super) fn joined(rows: (&[Person], &[u32]), before: &ChainState, after: &ChainState) -> Option<Vec<NightPerson>> {
-    let (persons, labels) = rows;
-    let mut order: Vec<(Person, u32)> = persons.iter().copied().zip(0..).collect();
+pub(super) fn joined(table: LabelledPersons<'_>, before: &ChainState, after: &ChainState) -> Option<Vec<NightPerson>> {
+    let LabelledPersons { persons, labels } = table;
+    let mut order: Vec<(PersonHashBytes, u32)> = persons.iter().copied().zip(0..).collect();
     order.sort_unstable();
     if order.windows(2).any(|pair| pair[0].0 == pair[1].0) {
         return None;

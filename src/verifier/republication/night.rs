@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::chain_state::{ChainState, Standing, Text};
-use super::joined::{NightPerson, SignatureNumbers, joined};
+use super::chain_state::{ChainStanding, ChainState, Text};
+use super::joined::{LabelledPersons, NightPerson, SignatureNumbers, joined};
 use super::parts::ShownSignatures;
 use crate::control::Control;
 use crate::publication::{BucketMerging, ChangedValues, PastNight, RepublishDetails};
@@ -49,7 +49,8 @@ pub fn audit_night(night: &AuditedNight<'_>, control: &Control) -> Result<Result
     if let Err(sentence) = states(night, &before, &after) {
         return Ok(Err(sentence));
     }
-    let Some(persons) = joined((night.persons, night.labels), &before, &after) else {
+    let Some(persons) = joined(LabelledPersons { persons: night.persons, labels: night.labels }, &before, &after)
+    else {
         return Ok(fail("a person is published twice"));
     };
     let numbers = SignatureNumbers::new(&before, &after);
@@ -109,7 +110,7 @@ fn states(night: &AuditedNight<'_>, before: &ChainState, after: &ChainState) -> 
 
 impl NightAudit<'_> {
     /// The published persons, each with where the person stands.
-    fn published(&self) -> impl Iterator<Item = (&NightPerson, Standing)> {
+    fn published(&self) -> impl Iterator<Item = (&NightPerson, ChainStanding)> {
         self.persons.iter().filter(|person| person.is_published()).filter_map(|person| Some((person, person.after?)))
     }
 

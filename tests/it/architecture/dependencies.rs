@@ -147,6 +147,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "verifier",
             "ledger",
             "report",
+            "republication",
             "privacy",
             "utility",
             "model",

@@ -192,7 +192,7 @@ impl Intersection {
     pub(crate) fn above(&self, l: usize) -> usize {
         let largest = |values: &Vec<String>| {
             let distinct: BTreeSet<&String> = values.iter().collect();
-            distinct.iter().map(|value| values.iter().filter(|other| other == *value).count()).max().unwrap_or(0)
+            distinct.iter().map(|value| values.iter().filter(|other| *other == *value).count()).max().unwrap_or(0)
         };
         self.left.values().filter(|values| largest(values) * l > values.len()).count()
     }
