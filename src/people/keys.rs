@@ -83,8 +83,8 @@ impl<'a, H: KeyedHasher + ?Sized> KeyComponents<'a, H> {
 }
 
 /// The person of each row of a chunk, by a key system; `None` of a row without a key.
-pub fn person_hashes(
-    hasher: &(impl KeyedHasher + ?Sized),
+pub fn person_hashes<H: KeyedHasher + ?Sized>(
+    hasher: &H,
     system: &SystemColumns,
     chunk: &Chunk,
 ) -> Vec<Option<KeyedHash>> {

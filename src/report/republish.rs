@@ -133,7 +133,8 @@ impl RepublishForm {
              a value in the person's signature, which is the same on all nights, and no more. This assumes that newcomers of one night \
              are exchangeable, and that no night had {min_newcomers} newcomers or more who still waited"
         );
-        let of_counterfeits = format!("{counterfeits} values belong to persons who left: their buckets keep them");
+        let of_counterfeits =
+            format!("{counterfeits} values belong to persons who are not in the release: their buckets keep them");
         let of_changes = match changes {
             ChangedValues::Withhold => "a person whose value changed is not published until it is the old one again",
             ChangedValues::Move => {

@@ -10,8 +10,8 @@ use crate::control::Control;
 use crate::engine::error::EngineError;
 use crate::engine::read_back::hex::hex;
 use crate::microdata::formats::csv::{RowWriter, header};
-use crate::microdata::{AttributeType, Table};
-use crate::publication::{CellContent, Part, PartContents, PublishedBytes, PublishedColumn, TableName};
+use crate::microdata::{AttributeType, Column, Table};
+use crate::publication::{CellContent, Part, PartContents, PublishedBytes, PublishedColumn, RowMeaning, TableName};
 use crate::report::WrittenPart;
 
 /// Storage of the parts of one attempt, which are read back as they will be served.
@@ -100,12 +100,14 @@ impl<'a> PartWriter<'a> {
             control.advance(len as u64)?;
             chunk = next.unwrap_or_default();
         }
-        let kind = |column: &PublishedColumn| match column.cells {
+        let kind = |(column, cells): (&PublishedColumn, &&Column)| match column.cells {
             // a suppressed cell shows no value
             CellContent::Suppressed => AttributeType::Text,
+            // values of persons who left may need a wider type
+            _ if part.rows == RowMeaning::TuplesAndVaryingCounterfeits => cells.domain.kind(),
             _ => self.original.column(column.attribute).domain.kind(),
         };
-        let types = part.columns.iter().map(kind).collect();
+        let types = part.columns.iter().zip(&columns).map(kind).collect();
         Ok(WrittenPart { sha256: hex(&hash.finalize()), types })
     }
 }

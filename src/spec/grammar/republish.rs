@@ -67,7 +67,7 @@ scalar! {
     {
         "description": "`auto`, or the smallest number of newcomers that are published.",
         "oneOf": [
-            {"type": "string", "enum": ["auto"]},
+            {"type": "string", "const": "auto"},
             {"type": "integer", "minimum": 1, "maximum": 1_000_000_000},
         ],
     }

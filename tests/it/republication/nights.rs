@@ -152,6 +152,7 @@ fn other_terms_are_refused_with_the_way_back() {
     population.publish(&table, &terms, 1).unwrap();
     let mut of_age = terms.clone();
     of_age["method"]["sensitive"] = "age".into();
+    of_age["attributes"]["occupation"] = json!({"publish": true});
     let other = |pointer: &str, value: Value| {
         let mut changed = terms.clone();
         *changed.pointer_mut(pointer).unwrap() = value;
@@ -219,7 +220,8 @@ fn uniform_bucketization_is_republished_too() {
     let mut population = Population::default();
     let mut terms = document(2, json!({"min_newcomers": 2}));
     terms["method"] = json!({"type": "bucketize", "sensitive": "occupation", "thresholds": {"uniform": {"l": 2}},
-        "dependencies": {"discover": "none"}});
+        "dependencies": {"discover": "none"},
+        "assume_unknown": [{"determinant": [], "dependent": [], "reason": "everybody is known by a number"}]});
     let all = persons(0, &["a", "b", "c", "d"]);
     population.publish(&csv(&all), &terms, 1).unwrap();
     let mut left = all;
