@@ -119,7 +119,7 @@ impl AppService {
         let Some(evidence) = self.store.evidence(&dataset.tenant, dataset.id).await? else { return Ok(None) };
         let statements = self.store.separations(&dataset.tenant).await?;
         let datasets = declared_datasets(&statements);
-        let selection = CoverageSelection { ids: BTreeSet::new(), table: evidence.table, datasets };
+        let selection = CoverageSelection { table: evidence.table, datasets, ..CoverageSelection::default() };
         // live coverages alone: no ticket is that low
         let live = self.store.select_coverages(&dataset.tenant, i64::MIN, &selection).await?.records;
         let tables = live.iter().flat_map(|record| &record.coverage.tables);

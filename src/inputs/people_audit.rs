@@ -19,7 +19,8 @@ use crate::people::{
     Coverage, CoverageId, Fold, KeyedHash, Place, PopulationRegistry, Separation, SignatureSample, SystemEvidence,
 };
 use crate::ports::{
-    AlikeKind, AlikeMark, AnnouncementEnd, CoverageRecord, CoverageSelection, CoveragesAt, HASHES_PER_CALL, StoreError,
+    AlikeKind, AlikeMark, AnnouncementEnd, CommonMarks, CoverageRecord, CoverageSelection, CoveragesAt,
+    HASHES_PER_CALL, StoreError,
 };
 use crate::publication::CompositionMode;
 use crate::report::ManifestIdentity;
@@ -27,11 +28,14 @@ use crate::vault::ContentHasher;
 use crate::verifier::{
     AuditedMark, AuditedRows, AuditedSample, AuditedSystem, ClaimedPeople, KeyFold, KnownSystem, MarkKind,
     OtherCoverage, OtherCoverageError, PeopleClaimError, PeopleFacts, RecordedRows, RecordedStatement, RowsLayout,
-    audit_claim, audit_recorded, decisive_marks, derive_facts,
+    audit_claim, audit_recorded, decisive_marks, derive_facts, twin_candidates,
 };
 
 /// Coverages whose samples are read: those with most common signatures.
 const MAX_SAMPLED_COVERAGES: usize = 8;
+
+/// How often the ledger is read again for one audit, as it changed meanwhile.
+const MAX_READINGS: u32 = 8;
 
 /// With fewer common signatures tables are not alike by rows.
 const MIN_TWINS: usize = 81;
@@ -132,15 +136,8 @@ impl<'a> PeopleAudit<'a> {
         let tenant = &self.job.dataset.tenant;
         let claim = self.claim(entry)?;
         let statements = handle.block_on(store.separations(tenant))?;
-        let shared = self.shared()?;
-        let selection = CoverageSelection {
-            ids: shared.common.keys().chain(shared.blocks.keys()).copied().chain(shared.nearest()).collect(),
-            table: Some(hash_of(self.facts.table)),
-            datasets: statements.iter().flat_map(|statement| &statement.of).filter_map(dataset_of).collect(),
-        };
-        // with its own
-        let CoveragesAt { records, .. } =
-            handle.block_on(store.select_coverages(tenant, entry.ticket + 1, &selection))?;
+        let named = statements.iter().flat_map(|statement| &statement.of).filter_map(dataset_of).collect();
+        let (shared, CoveragesAt { records, samples, .. }) = self.standing(entry.ticket, named)?;
         let own = records.iter().find(|record| record.id == entry.id);
         let own = own.ok_or_else(|| StoreError::Unavailable("the announcement of the job has ended".into()))?;
         let recorded = self.recorded(own)?;
@@ -155,7 +152,7 @@ impl<'a> PeopleAudit<'a> {
         let others: Vec<&CoverageRecord> = records.iter().filter(is_other).collect();
         let systems: Vec<String> = self.facts.systems.iter().map(|of| of.name.clone()).collect();
         check_end(entry, &systems, &others)?;
-        let others = self.others(&others, shared)?;
+        let others = self.others(&others, shared, &samples)?;
         let statements: Vec<RecordedStatement> = statements
             .iter()
             .map(|of| RecordedStatement {
@@ -196,7 +193,7 @@ impl<'a> PeopleAudit<'a> {
         let InputEnv { handle, store, .. } = self.env;
         let tenant = &self.job.dataset.tenant;
         let marks = handle.block_on(store.coverage_marks(tenant, own.id))?;
-        let samples = handle.block_on(store.signature_samples(tenant, own.id))?;
+        let cuts = handle.block_on(store.sample_cuts(tenant, own.id))?;
         let CoverageRecord { coverage, published, .. } = own;
         let contents = coverage.contents.iter();
         Ok(RecordedRows {
@@ -205,10 +202,44 @@ impl<'a> PeopleAudit<'a> {
             contents: contents.map(|(name, of)| (name.clone(), of.iter().copied().map(number_of).collect())).collect(),
             systems: systems(coverage),
             marks: marks.iter().map(audited_mark).collect(),
-            cuts: samples.iter().map(|sample| sample.is_cut).collect(),
+            cuts,
             published: published.clone(),
             chain: coverage.chain.clone(),
         })
+    }
+
+    /// The coverages that stand before a ticket and its own, what they have in common with the rows, and the samples that
+    /// may be alike: all of one moment.
+    fn standing(
+        &mut self,
+        ticket: i64,
+        named: BTreeSet<Uuid>,
+    ) -> Result<(SharedEvidence, CoveragesAt), PeopleAuditError> {
+        let InputEnv { handle, store, .. } = self.env;
+        let tenant = &self.job.dataset.tenant;
+        let table = hash_of(self.facts.table);
+        let mut selection = CoverageSelection { table: Some(table), datasets: named, ..CoverageSelection::default() };
+        for _ in 0..MAX_READINGS {
+            let before = handle.block_on(store.ledger_moment(tenant))?;
+            let shared = self.shared()?;
+            let nearest = shared.nearest(&self.facts);
+            selection.ids = shared.common.keys().chain(shared.blocks.keys()).chain(&nearest).copied().collect();
+            selection.sampled = BTreeSet::new();
+            // its own has a ticket below the next
+            let mut found = handle.block_on(store.select_coverages(tenant, ticket + 1, &selection))?;
+            let is_other = |id: &CoverageId| {
+                let is_equal = |of: &CoverageRecord| of.id == *id && of.coverage.tables.contains(&table);
+                !shared.has_common_persons(*id) && !found.records.iter().any(is_equal)
+            };
+            selection.sampled = nearest.into_iter().filter(is_other).take(MAX_SAMPLED_COVERAGES).collect();
+            if !selection.sampled.is_empty() {
+                found = handle.block_on(store.select_coverages(tenant, ticket + 1, &selection))?;
+            }
+            if found.moment.changes == before.changes {
+                return Ok((shared, found));
+            }
+        }
+        Err(StoreError::Unavailable("the ledger of people kept changing while it was audited".into()).into())
     }
 
     /// What coverages have in common with the rows.
@@ -227,12 +258,18 @@ impl<'a> PeopleAudit<'a> {
         }
         let hashes: Vec<KeyedHash> = decisive_marks(&self.facts).into_iter().map(hash_of).collect();
         for some in hashes.chunks(HASHES_PER_CALL) {
-            for (id, mark) in handle.block_on(store.common_marks(tenant, some))? {
-                let of_kind = match mark.kind {
-                    AlikeKind::Block => &mut shared.blocks,
-                    AlikeKind::Signature(_) => &mut shared.signatures,
-                };
-                of_kind.entry(id).or_default().insert(number_of(mark.hash));
+            let CommonMarks { held, frequent } = handle.block_on(store.common_marks(tenant, some))?;
+            shared.frequent.extend(frequent.into_iter().map(number_of));
+            for (id, mark) in held {
+                let hash = number_of(mark.hash);
+                match mark.kind {
+                    AlikeKind::Block => drop(shared.blocks.entry(id).or_default().insert(hash)),
+                    AlikeKind::Signature(sample) => {
+                        let of_one_row = (mark.weight == 1).then_some((hash, sample));
+                        shared.signatures.entry(id).or_default().insert(hash);
+                        shared.singles.entry(id).or_default().extend(of_one_row);
+                    }
+                }
             }
         }
         Ok(shared)
@@ -243,33 +280,22 @@ impl<'a> PeopleAudit<'a> {
         &self,
         records: &[&CoverageRecord],
         mut shared: SharedEvidence,
+        samples: &BTreeMap<CoverageId, Vec<SignatureSample>>,
     ) -> Result<Vec<OtherCoverage>, PeopleAuditError> {
-        let tenant = &self.job.dataset.tenant;
-        let InputEnv { handle, store, .. } = self.env;
-        let mut sampled = 0;
         let mut others: BTreeMap<CoverageId, OtherCoverage> = BTreeMap::new();
         for record in records {
             let mut other = other(record);
             other.common = shared.common.remove(&record.id).unwrap_or_default();
             other.blocks = shared.blocks.remove(&record.id).unwrap_or_default();
-            if other.tables.is_empty() && handle.block_on(self.has_equal_content(record))? {
+            if other.tables.is_empty() && self.env.handle.block_on(self.has_equal_content(record))? {
                 other.tables.insert(self.facts.table);
             }
-            others.insert(record.id, other);
-        }
-        for id in shared.nearest() {
-            let Some(other) = others.get_mut(&id) else { continue };
-            let is_exact = other.tables.contains(&self.facts.table) || other.common.values().any(|number| *number > 0);
-            if is_exact || sampled == MAX_SAMPLED_COVERAGES {
-                continue;
-            }
-            sampled += 1;
-            let samples = handle.block_on(store.signature_samples(tenant, id))?;
             let sample = |of: &SignatureSample| AuditedSample {
                 rows: of.lowest.iter().map(|of| (number_of(of.hash), of.rows)).collect(),
                 is_cut: of.is_cut,
             };
-            other.samples = samples.iter().map(sample).collect();
+            other.samples = samples.get(&record.id).into_iter().flatten().map(sample).collect();
+            others.insert(record.id, other);
         }
         Ok(others.into_values().collect())
     }
@@ -294,13 +320,23 @@ struct SharedEvidence {
     common: BTreeMap<CoverageId, BTreeMap<String, u64>>,
     blocks: BTreeMap<CoverageId, BTreeSet<u128>>,
     signatures: BTreeMap<CoverageId, BTreeSet<u128>>,
+    /// Those of one row there, each with its sample.
+    singles: BTreeMap<CoverageId, BTreeSet<(u128, u16)>>,
+    /// Marks of which it is not said who has them.
+    frequent: BTreeSet<u128>,
 }
 
 impl SharedEvidence {
+    fn has_common_persons(&self, id: CoverageId) -> bool {
+        self.common.get(&id).is_some_and(|of| of.values().any(|number| *number > 0))
+    }
+
     /// The coverages that may be alike by rows, those with most common signatures first.
-    fn nearest(&self) -> Vec<CoverageId> {
+    fn nearest(&self, facts: &PeopleFacts) -> Vec<CoverageId> {
         let common = self.signatures.iter().map(|(id, common)| (common.len(), *id));
         let mut nearest: Vec<(usize, CoverageId)> = common.filter(|(number, _)| *number >= MIN_TWINS).collect();
+        let candidates = twin_candidates(facts, &self.singles, &self.frequent);
+        nearest.retain(|(_, id)| candidates.contains(id));
         nearest.sort_unstable_by(|a, b| b.cmp(a));
         nearest.into_iter().map(|(_, id)| id).collect()
     }

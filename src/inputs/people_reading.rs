@@ -12,10 +12,12 @@ use sha2::{Digest, Sha256};
 use uuid::Uuid;
 
 use super::people::{JobPeople, JobPersons, PersonPlace, declared_datasets};
-use crate::people::{CoverageId, Evidence, KeyedHash, LiveCoverage, Resemblance, SeparationStatement};
+use crate::people::{
+    CoverageId, Evidence, KeyedHash, LiveCoverage, Resemblance, SeparationStatement, SignatureSample, TwinBound,
+};
 use crate::ports::{
-    AlikeKind, CoverageRecord, CoverageSelection, CoverageState, CoveragesAt, HASHES_PER_CALL, LedgerMoment,
-    PeopleStore, StoreError,
+    AlikeKind, CommonMarks, CoverageRecord, CoverageSelection, CoverageState, CoveragesAt, HASHES_PER_CALL,
+    LedgerMoment, PeopleStore, StoreError,
 };
 
 /// Coverages whose samples of signatures are read whole: those with most common signatures.
@@ -110,6 +112,8 @@ struct PeopleReading {
     by_blocks: BTreeSet<CoverageId>,
     /// How many signatures, where they might say so.
     signatures: BTreeMap<CoverageId, u64>,
+    /// Whether they do, where the samples were read.
+    by_rows: Mutex<BTreeMap<CoverageId, bool>>,
 }
 
 impl PeopleReading {
@@ -136,19 +140,60 @@ impl PeopleReading {
     ) -> Result<(), StoreError> {
         let mut blocks: BTreeMap<CoverageId, BTreeSet<KeyedHash>> = BTreeMap::new();
         let mut signatures: BTreeMap<CoverageId, BTreeSet<KeyedHash>> = BTreeMap::new();
+        let mut of_one_row: BTreeMap<CoverageId, BTreeSet<(KeyedHash, u16)>> = BTreeMap::new();
+        let mut unknown = BTreeSet::new();
         for some in evidence.telling_marks().chunks(HASHES_PER_CALL) {
-            for (id, mark) in store.common_marks(tenant, some).await? {
-                let of_kind = if mark.kind == AlikeKind::Block { &mut blocks } else { &mut signatures };
-                of_kind.entry(id).or_default().insert(mark.hash);
+            let CommonMarks { held, frequent } = store.common_marks(tenant, some).await?;
+            unknown.extend(frequent);
+            for (id, mark) in held {
+                let AlikeKind::Signature(sample) = mark.kind else {
+                    blocks.entry(id).or_default().insert(mark.hash);
+                    continue;
+                };
+                signatures.entry(id).or_default().insert(mark.hash);
+                if mark.weight == 1 {
+                    of_one_row.entry(id).or_default().insert((mark.hash, sample));
+                }
             }
         }
         let are_alike = |(_, common): &(CoverageId, BTreeSet<KeyedHash>)| {
             evidence.resemblance(|mark| common.contains(&mark), &[]).is_some()
         };
         self.by_blocks = blocks.into_iter().filter(are_alike).map(|(id, _)| id).collect();
+        let bound = TwinBound::new(evidence, &unknown);
         let numbers = signatures.into_iter().map(|(id, common)| (id, common.len() as u64));
-        self.signatures = numbers.filter(|(_, number)| *number >= MIN_COMMON_SIGNATURES).collect();
+        let may_be = |(id, number): &(CoverageId, u64)| {
+            *number >= MIN_COMMON_SIGNATURES && bound.admits(of_one_row.get(id).unwrap_or(&BTreeSet::new()))
+        };
+        self.signatures = numbers.filter(may_be).collect();
         Ok(())
+    }
+
+    /// Keeps what samples say that were read at a moment at which it holds.
+    fn learn(&self, evidence: &Evidence, samples: &BTreeMap<CoverageId, Vec<SignatureSample>>) {
+        let mut by_rows = self.by_rows.lock().unwrap_or_else(PoisonError::into_inner);
+        for (id, samples) in samples {
+            by_rows.insert(*id, evidence.resemblance(|_| false, samples).is_some());
+        }
+    }
+
+    /// Which of these coverages are alike, or whose samples have to be read first: of those with most common signatures.
+    fn resemblances(&self, among: &BTreeSet<CoverageId>) -> Result<BTreeMap<CoverageId, Resemblance>, Unread> {
+        let mut nearest: Vec<(u64, CoverageId)> = self.signatures.iter().map(|(id, number)| (*number, *id)).collect();
+        nearest.retain(|(_, id)| among.contains(id));
+        nearest.sort_unstable_by(|a, b| b.cmp(a));
+        let by_blocks = among.intersection(&self.by_blocks).map(|id| (*id, Resemblance::Blocks));
+        let mut found: BTreeMap<CoverageId, Resemblance> = by_blocks.collect();
+        let by_rows = self.by_rows.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut unread = BTreeSet::new();
+        for (_, id) in nearest.into_iter().take(MAX_READ_SAMPLES).filter(|(_, id)| !self.by_blocks.contains(id)) {
+            match by_rows.get(&id) {
+                Some(true) => drop(found.insert(id, Resemblance::Rows)),
+                Some(false) => {}
+                None => drop(unread.insert(id)),
+            }
+        }
+        if unread.is_empty() { Ok(found) } else { Err(Unread(unread)) }
     }
 
     /// Whether it still holds for whom a ticket makes wait for lower ones; without a ticket, for all that were drawn.
@@ -175,6 +220,9 @@ impl PeopleReading {
     }
 }
 
+/// Coverages whose samples are needed.
+struct Unread(BTreeSet<CoverageId>);
+
 /// Coverages as they stand to the rows of a job.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct StandingCoverages {
@@ -197,15 +245,7 @@ pub async fn standing(
     people: &JobPeople,
     statements: &[SeparationStatement],
 ) -> Result<StandingCoverages, StoreError> {
-    let ReadCoverages { reading, records } = read_standing(ledger, ticket, people, statements).await?;
-    let table = people.evidence.table;
-    let meets = |record: &&CoverageRecord| {
-        let is_equal = table.is_some_and(|table| record.coverage.tables.contains(&table));
-        is_equal || reading.shares_persons(record.id)
-    };
-    // exact evidence goes before what cells say
-    let others = records.iter().filter(|record| !meets(record)).map(|record| record.id).collect();
-    let resemblances = resemblances(ledger, &people.evidence, &reading, &others).await?;
+    let ReadCoverages { reading, records, resemblances } = read_standing(ledger, ticket, people, statements).await?;
     let mut standing = StandingCoverages::default();
     for CoverageRecord { id, job, state, coverage, published, .. } in records {
         if state == CoverageState::Pending {
@@ -222,9 +262,12 @@ pub async fn standing(
 struct ReadCoverages {
     reading: Arc<PeopleReading>,
     records: Vec<CoverageRecord>,
+    /// By their cells alone.
+    resemblances: BTreeMap<CoverageId, Resemblance>,
 }
 
-/// Reads the coverages that stand, and what these have in common with the rows of a job unless a kept reading says it.
+/// Reads the coverages that stand, and what these have in common with the rows of a job unless a kept reading says it. All of
+/// it is of one moment.
 ///
 /// # Errors
 /// Those of the store; [`StoreError::Unavailable`] where the ledger changes again and again meanwhile.
@@ -237,44 +280,45 @@ async fn read_standing(
     let PeopleLedger { store, tenant, kept } = ledger;
     let key = ReadingKey::new(tenant, people);
     let mut known = kept.find(&key);
+    let mut is_kept = known.is_some();
     let (table, datasets) = (people.evidence.table, declared_datasets(statements));
+    let mut sampled = BTreeSet::new();
     for _ in 0..MAX_READINGS {
-        let is_known = known.is_some();
         let reading = match known.take() {
             Some(reading) => reading,
-            None => Arc::new(PeopleReading::read(store, tenant, people).await?),
-        };
-        let selection = CoverageSelection { ids: reading.candidates(), table, datasets: datasets.clone() };
-        let CoveragesAt { moment, records } = store.select_coverages(tenant, ticket, &selection).await?;
-        // who has no ticket decides nothing: what others announce meanwhile is seen at the ticket
-        let seen = if is_known || ticket > 0 { moment } else { LedgerMoment { ticket: 0, ..moment } };
-        if reading.holds_at(seen, ticket) {
-            if !is_known {
-                kept.keep(key, Arc::clone(&reading));
+            None => {
+                is_kept = false;
+                Arc::new(PeopleReading::read(store, tenant, people).await?)
             }
-            return Ok(ReadCoverages { reading, records });
+        };
+        let (ids, datasets) = (reading.candidates(), datasets.clone());
+        let selection = CoverageSelection { ids, table, datasets, sampled: std::mem::take(&mut sampled) };
+        let CoveragesAt { moment, records, samples } = store.select_coverages(tenant, ticket, &selection).await?;
+        // who has no ticket decides nothing: what others announce meanwhile is seen at the ticket
+        let seen = if is_kept || ticket > 0 { moment } else { LedgerMoment { ticket: 0, ..moment } };
+        if !reading.holds_at(seen, ticket) {
+            continue;
+        }
+        reading.learn(&people.evidence, &samples);
+        match reading.resemblances(&others(&reading, table, &records)) {
+            Ok(resemblances) => {
+                if !is_kept {
+                    kept.keep(key, Arc::clone(&reading));
+                }
+                return Ok(ReadCoverages { reading, records, resemblances });
+            }
+            // with these the coverages are read once more: what stands and what it says are of one moment
+            Err(Unread(ids)) => (sampled, known) = (ids, Some(reading)),
         }
     }
     Err(StoreError::Unavailable("the ledger of people kept changing while it was read".into()))
 }
 
-/// Which coverages among those that share no persons with rows are alike.
-async fn resemblances(
-    ledger: PeopleLedger<'_>,
-    evidence: &Evidence,
-    reading: &PeopleReading,
-    among: &BTreeSet<CoverageId>,
-) -> Result<BTreeMap<CoverageId, Resemblance>, StoreError> {
-    let mut nearest: Vec<(u64, CoverageId)> = reading.signatures.iter().map(|(id, number)| (*number, *id)).collect();
-    nearest.retain(|(_, id)| among.contains(id));
-    nearest.sort_unstable_by(|a, b| b.cmp(a));
-    let by_blocks = among.intersection(&reading.by_blocks).map(|id| (*id, Resemblance::Blocks));
-    let mut found: BTreeMap<CoverageId, Resemblance> = by_blocks.collect();
-    for (_, id) in nearest.into_iter().take(MAX_READ_SAMPLES) {
-        if !found.contains_key(&id) {
-            let samples = ledger.store.signature_samples(ledger.tenant, id).await?;
-            found.extend(evidence.resemblance(|_| false, &samples).map(|by| (id, by)));
-        }
-    }
-    Ok(found)
+/// The coverages that share no person and no table with rows: exact evidence goes before what cells say.
+fn others(reading: &PeopleReading, table: Option<KeyedHash>, records: &[CoverageRecord]) -> BTreeSet<CoverageId> {
+    let meets = |record: &&CoverageRecord| {
+        let is_equal = table.is_some_and(|table| record.coverage.tables.contains(&table));
+        is_equal || reading.shares_persons(record.id)
+    };
+    records.iter().filter(|record| !meets(record)).map(|record| record.id).collect()
 }

@@ -1,13 +1,14 @@
 //! Signatures of rows: of whole rows, and of rows without one column. Two tables of other people have twins within as
 //! often as between.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 
 use serde::{Deserialize, Serialize};
 
 use super::blocks::ScanError;
 use super::cells::{CellChunk, CellFile};
+use super::evidence::Evidence;
 use super::hash::{KeyedHash, hash_of_sum};
 use super::surprise::exceeds_chance;
 use crate::control::Control;
@@ -115,6 +116,43 @@ pub(super) fn are_alike(one: &[SignatureSample], other: &[SignatureSample]) -> b
     one.iter().any(|own| other.iter().any(|theirs| have_common_twins(own, theirs)))
 }
 
+/// Bounds how many twins other tables can have with one, before their samples are read.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct TwinBound {
+    /// The samples that have a signature, of one row.
+    samples: BTreeMap<KeyedHash, Vec<usize>>,
+    /// Per sample, how many of these any table may have.
+    unknown: Vec<u64>,
+}
+
+impl TwinBound {
+    /// Of the table with this evidence, where it is not known who has the frequent ones among its signatures.
+    #[must_use]
+    pub fn new(evidence: &Evidence, frequent: &BTreeSet<KeyedHash>) -> Self {
+        let mut bound = Self { samples: BTreeMap::new(), unknown: vec![0; evidence.signatures.len()] };
+        for (number, sample) in evidence.signatures.iter().enumerate() {
+            for Signature { hash, .. } in sample.lowest.iter().filter(|signature| signature.rows == 1) {
+                bound.samples.entry(*hash).or_default().push(number);
+                bound.unknown[number] += u64::from(frequent.contains(hash));
+            }
+        }
+        bound
+    }
+
+    /// Whether a table that is known to have these signatures, each in one of its samples and of one row, can be alike.
+    #[must_use]
+    pub fn admits(&self, common: &BTreeSet<(KeyedHash, u16)>) -> bool {
+        let mut found: BTreeMap<(usize, u16), u64> = BTreeMap::new();
+        for (hash, theirs) in common {
+            for own in self.samples.get(hash).into_iter().flatten() {
+                *found.entry((*own, *theirs)).or_default() += 1;
+            }
+        }
+        let known = found.into_iter().map(|((own, _), number)| number + self.unknown[own]);
+        known.chain(self.unknown.iter().copied()).any(|most| exceeds_chance(most, most))
+    }
+}
+
 /// Twins are signatures that exactly two rows of both tables together have, as far as both samples go.
 fn have_common_twins(own: &SignatureSample, theirs: &SignatureSample) -> bool {
     let end = own.end().into_iter().chain(theirs.end()).min();
@@ -166,6 +204,45 @@ mod tests {
     fn sample(signatures: &[(u128, u64)]) -> SignatureSample {
         let signature = |(hash, rows): &(u128, u64)| Signature { hash: KeyedHash(*hash), rows: *rows };
         SignatureSample { lowest: signatures.iter().map(signature).collect(), is_cut: false }
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_alike_is_within_the_bound(
+            shared in prop::collection::vec((0..3_usize, 0..2_usize, any::<bool>()), 60..300),
+            rest in 0..40_u128,
+        ) {
+            let (mut own, mut theirs) = (vec![Vec::new(); 3], vec![Vec::new(); 2]);
+            let (mut frequent, mut common) = (BTreeSet::new(), BTreeSet::new());
+            for (number, (kind, other, is_frequent)) in shared.into_iter().enumerate() {
+                let hash = number as u128;
+                own[kind].push((hash, 1));
+                theirs[other].push((hash, 1));
+                // some of both
+                match is_frequent && number % 3 == 0 {
+                    true => drop(frequent.insert(KeyedHash(hash))),
+                    false => drop(common.insert((KeyedHash(hash), other as u16))),
+                }
+            }
+            own[0].extend((1000..1000 + rest).map(|hash| (hash, 2)));
+            let samples = |of: &[Vec<(u128, u64)>]| of.iter().map(|of| sample(of)).collect::<Vec<_>>();
+            let evidence = Evidence { signatures: samples(&own), ..Evidence::default() };
+            let bound = TwinBound::new(&evidence, &frequent);
+            prop_assert!(!are_alike(&evidence.signatures, &samples(&theirs)) || bound.admits(&common));
+        }
+    }
+
+    #[test]
+    fn too_few_common_signatures_of_two_samples_say_nothing() {
+        let lowest = |from: u128| sample(&(from..from + 90).map(|hash| (hash, 1)).collect::<Vec<_>>());
+        let evidence = Evidence { signatures: vec![lowest(0), lowest(100)], ..Evidence::default() };
+        let bound = TwinBound::new(&evidence, &BTreeSet::new());
+        let common = |from: u128, number, kind| (from..from + number).map(move |hash| (KeyedHash(hash), kind));
+        assert!(bound.admits(&common(0, 81, 4).collect()));
+        assert!(!bound.admits(&common(0, 80, 4).chain(common(100, 80, 4)).collect()), "of two samples");
+        assert!(!bound.admits(&common(0, 50, 4).chain(common(50, 40, 5)).collect()), "of two others");
+        let frequent = BTreeSet::from([KeyedHash(89)]);
+        assert!(TwinBound::new(&evidence, &frequent).admits(&common(0, 80, 4).collect()), "and one that may be there");
     }
 
     #[test]

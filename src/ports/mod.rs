@@ -40,9 +40,9 @@ pub use named_documents::{DocumentKind, DocumentVersion, NamedDocument, NamedDoc
 pub use notifier::Notifier;
 pub use page::{Cursor, CursorError, Page};
 pub use people::{
-    AlikeKind, AlikeMark, AnnouncedCoverage, AnnouncementEnd, CoverageRecord, CoverageSelection, CoverageState,
-    CoveragesAt, HASHES_PER_CALL, LedgerMoment, NamedPopulation, NewCoverage, PeopleEntry, PeopleEntryOutcome,
-    PeopleStore, SeparationRecord, SeriesStatement,
+    AlikeKind, AlikeMark, AnnouncedCoverage, AnnouncementEnd, CommonMarks, CoverageRecord, CoverageSelection,
+    CoverageState, CoveragesAt, HASHES_PER_CALL, LedgerMoment, NamedPopulation, NewCoverage, PeopleEntry,
+    PeopleEntryOutcome, PeopleStore, SeparationRecord, SeriesStatement,
 };
 pub use portable::carried_bytes::CarriedBytes;
 pub use portable::file::{LedgerFileError, LedgerHeader, LedgerWriter, read};

@@ -126,6 +126,8 @@ pub struct CoverageSelection {
     pub table: Option<KeyedHash>,
     /// The datasets of which something is declared: coverages of their rows.
     pub datasets: BTreeSet<Uuid>,
+    /// Those whose samples of signatures are read, too; few.
+    pub sampled: BTreeSet<CoverageId>,
 }
 
 /// A moment in the history of a tenant's coverages. Persons and marks that were read at one still hold at a later one of
@@ -145,6 +147,17 @@ pub struct CoveragesAt {
     pub moment: LedgerMoment,
     /// The coverages, by ticket and number.
     pub records: Vec<CoverageRecord>,
+    /// The samples of signatures that were asked for.
+    pub samples: BTreeMap<CoverageId, Vec<SignatureSample>>,
+}
+
+/// Marks that coverages have of some.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct CommonMarks {
+    /// Those of at most five coverages, with who has them.
+    pub held: Vec<(CoverageId, AlikeMark)>,
+    /// Those of more.
+    pub frequent: BTreeSet<KeyedHash>,
 }
 
 /// How an announcement ends.
@@ -367,15 +380,14 @@ pub trait PeopleStore: Send + Sync {
     ) -> Result<BTreeSet<KeyedHash>, StoreError>;
 
     /// Which of these marks stand in which pending or live coverage, at most [`HASHES_PER_CALL`] hashes. Of a hash that more
-    /// than five have none is given: it says nothing.
-    async fn common_marks(
-        &self,
-        tenant: &str,
-        hashes: &[KeyedHash],
-    ) -> Result<Vec<(CoverageId, AlikeMark)>, StoreError>;
+    /// than five have, it is not said which: it says nothing of any.
+    async fn common_marks(&self, tenant: &str, hashes: &[KeyedHash]) -> Result<CommonMarks, StoreError>;
 
-    /// The samples of signatures of a coverage.
-    async fn signature_samples(&self, tenant: &str, coverage: CoverageId) -> Result<Vec<SignatureSample>, StoreError>;
+    /// For each sample of signatures of a coverage, whether it is cut.
+    ///
+    /// # Errors
+    /// [`StoreError::NotFound`] when the tenant has no such coverage.
+    async fn sample_cuts(&self, tenant: &str, coverage: CoverageId) -> Result<Vec<bool>, StoreError>;
 
     /// Ends an announcement. One that is to be void is void also a second time.
     ///

@@ -31,7 +31,7 @@ pub(super) use lists::{ListedDatasetRow, ListedJobRow, ListedReleaseRow};
 pub(super) use numbers::{number, stored};
 pub(super) use people::{
     AlikeRow, CommonMarkRow, CoverageRow, CutsRow, EvidenceRow, KeySystemRow, MarkHolder, PersonRange, PopulationRow,
-    SeparationRow, hash_of, joined, parted, registry, samples,
+    SeparationRow, common_marks, hash_of, joined, parted, registry, samples,
 };
 pub(super) use portable::{
     PortableCoverageRow, PortableKeySystemRow, PortablePopulationRow, PortableReleaseRow, PortableRuleRow,

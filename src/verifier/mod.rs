@@ -49,7 +49,7 @@ pub use external::table::{CellText, ExternalPart, ExternalTable};
 pub use people::{
     AuditedMark, AuditedRows, AuditedSample, AuditedSystem, ClaimedPeople, KeyFold, KnownSystem, MarkKind,
     OtherCoverage, OtherCoverageError, PeopleClaimError, PeopleFacts, RecordedRows, RecordedStatement, RowsLayout,
-    SortedHashes, SystemFacts, audit_claim, audit_recorded, decisive_marks, derive_facts,
+    SortedHashes, SystemFacts, audit_claim, audit_recorded, decisive_marks, derive_facts, twin_candidates,
 };
 pub use release::sequential::groups::JoinError;
 pub use release::sequential::join::{JoinMeasures, ReleaseJoin};

@@ -144,6 +144,52 @@ pub(crate) async fn a_kept_reading_serves_while_it_holds(bench: &impl Bench) {
     assert_eq!(of.resemblance, Some(Resemblance::Rows));
 }
 
+/// A night of a chain whose cells have these marks, with a ticket.
+async fn night(store: &dyn Store, number: u128, marks: &[u128]) -> CoverageId {
+    let mut new = new_coverage(&evidence(&[number], number), "clinic", number);
+    new.coverage.chain = Some("clinic".to_owned());
+    new.cuts = vec![false];
+    let id = store.announce_coverage(&new).await.unwrap();
+    store.cover_persons(TENANT, id, "k", &[hash(number)]).await.unwrap();
+    let mark = |number: &u128| AlikeMark { hash: hash(*number), kind: AlikeKind::Signature(0), weight: 1 };
+    store.add_alike_marks(TENANT, id, &marks.iter().map(mark).collect::<Vec<_>>()).await.unwrap();
+    store.draw_ticket(TENANT, id).await.unwrap();
+    id
+}
+
+pub(crate) async fn marks_that_go_over_to_a_chain_are_never_missed(bench: &impl Bench) {
+    let store = bench.store();
+    define(&*store, "clinic", &["k"]).await;
+    let marks: Vec<u128> = (1000..1090).collect();
+    let others: Vec<u128> = (2000..2090).collect();
+    let chain = night(&*store, 1, &others).await;
+    store.end_announcement(TENANT, chain, &AnnouncementEnd::Live).await.unwrap();
+    for round in 1..30 {
+        let join = async |number, marks: &[u128]| {
+            let own = night(&*store, number, marks).await;
+            let coverage = store.standing_coverages(TENANT, 0).await.unwrap()[0].coverage.clone();
+            let (target, learned) = (chain, vec!["k".to_owned()]);
+            (own, AnnouncementEnd::Joined { target, coverage, published: BTreeSet::new(), learned })
+        };
+        let (own, end) = join(round * 2, &marks).await;
+        let ticket = store.ledger_moment(TENANT).await.unwrap().ticket + 1;
+        let job = LookingJob::new(store.clone(), &[0], &marks);
+        let ended = async {
+            for _ in 0..round {
+                store.ledger_moment(TENANT).await.unwrap();
+            }
+            store.end_announcement(TENANT, own, &end).await.unwrap();
+        };
+        let (found, ()) = tokio::join!(job.look_anew(ticket), ended);
+        let all = found.live.iter().chain(&found.pending);
+        let alike: Vec<CoverageId> = all.filter(|of| of.resemblance.is_some()).map(|of| of.id).collect();
+        assert!(alike == [own] || alike == [chain], "round {round}: {alike:?}");
+        // and other cells again
+        let (own, end) = join(round * 2 + 1, &others).await;
+        store.end_announcement(TENANT, own, &end).await.unwrap();
+    }
+}
+
 /// The same persons by another key system.
 fn of_system(people: &JobPeople, system: &str) -> JobPeople {
     let JobPersons::Listed(listed) = &people.persons else { panic!("they are listed") };

@@ -303,6 +303,7 @@ macro_rules! conformance {
             ledger_readings:
                 the_ledger_moves_with_persons_and_marks
                 a_kept_reading_serves_while_it_holds
+                marks_that_go_over_to_a_chain_are_never_missed
                 published_places_are_read_without_documents;
             carried_chains:
                 a_chain_is_carried_whole_and_once

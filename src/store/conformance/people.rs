@@ -17,8 +17,8 @@ use crate::people::{
     UnrelatedPolicy, look, person_hashes,
 };
 use crate::ports::{
-    AlikeKind, AlikeMark, AnnouncementEnd, CoverageSelection, CoverageState, NamedPopulation, NewCoverage, PeopleEntry,
-    PeopleEntryOutcome, SeparationRecord, SeriesStatement, StatementRecord, Store, StoreError,
+    AlikeKind, AlikeMark, AnnouncementEnd, CommonMarks, CoverageSelection, CoverageState, NamedPopulation, NewCoverage,
+    PeopleEntry, PeopleEntryOutcome, SeparationRecord, SeriesStatement, StatementRecord, Store, StoreError,
 };
 use crate::vault::Vault;
 
@@ -234,13 +234,22 @@ pub(crate) async fn marks_are_read_as_they_were_written(bench: &impl Bench) {
     ];
     store.add_alike_marks(TENANT, id, &marks).await.unwrap();
     let found = store.common_marks(TENANT, &[hash(5), hash(7), hash(8)]).await.unwrap();
-    assert_eq!(found, [(id, marks[0]), (id, marks[1]), (id, marks[3])]);
-    assert!(store.common_marks("x", &[hash(5)]).await.unwrap().is_empty());
+    assert_eq!(found.held, [(id, marks[0]), (id, marks[1]), (id, marks[3])]);
+    assert!(found.frequent.is_empty());
+    assert_eq!(store.common_marks("x", &[hash(5)]).await.unwrap(), CommonMarks::default());
     let signature = |number, rows| Signature { hash: hash(number), rows };
-    let samples = store.signature_samples(TENANT, id).await.unwrap();
+    let sampled = |ids: &[CoverageId]| CoverageSelection {
+        sampled: ids.iter().copied().collect(),
+        ..CoverageSelection::default()
+    };
+    let read = store.select_coverages(TENANT, 0, &sampled(&[id, CoverageId(99)])).await.unwrap();
+    let samples = &read.samples[&id];
+    assert_eq!(read.samples.len(), 1, "of those that are there");
     let first = SignatureSample { lowest: vec![signature(6, 1), signature(7, 2)], is_cut: false };
-    assert_eq!(samples, [first, SignatureSample { lowest: vec![signature(7, 1)], is_cut: true }]);
-    assert!(matches!(store.signature_samples("x", id).await, Err(StoreError::NotFound)));
+    assert_eq!(samples[..], [first, SignatureSample { lowest: vec![signature(7, 1)], is_cut: true }]);
+    assert!(store.select_coverages("x", 0, &sampled(&[id])).await.unwrap().samples.is_empty());
+    assert_eq!(store.sample_cuts(TENANT, id).await.unwrap(), [false, true]);
+    assert!(matches!(store.sample_cuts("x", id).await, Err(StoreError::NotFound)));
     store.draw_ticket(TENANT, id).await.unwrap();
     assert!(is_conflict(&store.add_alike_marks(TENANT, id, &marks).await), "marks are announced before the ticket");
 }
@@ -257,7 +266,8 @@ pub(crate) async fn a_mark_of_many_coverages_says_nothing(bench: &impl Bench) {
         store.add_alike_marks(TENANT, id, &[mark]).await.unwrap();
         let found = store.common_marks(TENANT, &[hash(5), hash(6)]).await.unwrap();
         // its own and four others
-        assert_eq!(found.len() as u128, if coverages <= 5 { coverages } else { 0 });
+        assert_eq!(found.held.len() as u128, if coverages <= 5 { coverages } else { 0 });
+        assert_eq!(found.frequent, if coverages <= 5 { BTreeSet::new() } else { BTreeSet::from([hash(5)]) });
     }
 }
 
@@ -271,7 +281,7 @@ pub(crate) async fn a_void_announcement_leaves_nothing(bench: &impl Bench) {
         store.end_announcement(TENANT, id, &AnnouncementEnd::Void).await.unwrap();
     }
     assert!(common(&*store, TENANT, "k", &[1, 2]).await.is_empty());
-    assert!(store.common_marks(TENANT, &[hash(5)]).await.unwrap().is_empty());
+    assert_eq!(store.common_marks(TENANT, &[hash(5)]).await.unwrap(), CommonMarks::default());
     assert!(is_conflict(&store.draw_ticket(TENANT, id).await));
     assert!(is_conflict(&store.end_announcement(TENANT, id, &AnnouncementEnd::Live).await));
     live(&*store, "clinic", &[3], 2).await;

@@ -34,15 +34,16 @@ const COVERAGE_PERSONS: &str = "\
 SELECT c.hash FROM covered AS c JOIN coverages AS v ON v.id = c.coverage
 WHERE v.tenant = $1 AND c.coverage = $2 AND c.system = $3 AND ($4 IS NULL OR c.hash > $4) ORDER BY c.hash LIMIT $5";
 
-/// A mark that more than four other coverages have says nothing of any, hence no more are read; without a bound, the marks of
-/// small domains would grow with each night.
+/// A mark that more than four other coverages have says nothing of any, hence no more are read, and one row without a
+/// coverage stands for all; without a bound, the marks of small domains would grow with each night.
 const COMMON_MARKS: &str = "\
 -- common_marks
-SELECT h.coverage, w.hash, h.kind, h.weight FROM UNNEST($2) AS w (hash)
-CROSS JOIN LATERAL (SELECT coverage, kind, weight, COUNT(*) OVER () AS holders FROM (
+SELECT CASE WHEN h.holders < 6 THEN h.coverage END AS coverage, w.hash, h.kind, h.weight FROM UNNEST($2) AS w (hash)
+CROSS JOIN LATERAL (
+  SELECT coverage, kind, weight, COUNT(*) OVER () AS holders, ROW_NUMBER() OVER () AS place FROM (
   SELECT a.coverage, a.kind, a.weight FROM alike AS a JOIN coverages AS v ON v.id = a.coverage
   WHERE a.hash = w.hash AND v.tenant = $1 AND v.state <> 'void' LIMIT 6) AS few) AS h
-WHERE h.holders < 6";
+WHERE h.holders < 6 OR h.place = 1";
 
 const MARKS_OF: &str = "\
 -- marks_of

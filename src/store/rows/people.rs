@@ -11,7 +11,7 @@ use crate::people::{
     Coverage, CoverageId, Evidence, KeySystem, KeyedHash, Population, PopulationRegistry, SeparationStatement,
     Signature, SignatureSample,
 };
-use crate::ports::{AlikeKind, AlikeMark, CoverageRecord, CoverageState, SeparationRecord, StoreError};
+use crate::ports::{AlikeKind, AlikeMark, CommonMarks, CoverageRecord, CoverageState, SeparationRecord, StoreError};
 
 #[derive(FromRow)]
 pub(in crate::store) struct KeySystemRow {
@@ -124,19 +124,34 @@ pub(in crate::store) struct PersonRange {
 
 #[derive(FromRow)]
 pub(in crate::store) struct CommonMarkRow {
-    coverage: i64,
+    /// None of a mark that many have.
+    coverage: Option<i64>,
     #[sqlx(flatten)]
     row: AlikeRow,
 }
 
 impl CommonMarkRow {
     pub(in crate::store) fn new(hash: KeyedHash, MarkHolder(coverage, kind, weight): MarkHolder) -> Self {
-        Self { coverage, row: AlikeRow { hash: hash.to_bytes().to_vec(), kind, weight } }
+        Self { coverage: Some(coverage), row: AlikeRow { hash: hash.to_bytes().to_vec(), kind, weight } }
     }
 
-    pub(in crate::store) fn mark(self) -> Result<(CoverageId, AlikeMark), StoreError> {
-        Ok((CoverageId(self.coverage), self.row.mark()?))
+    pub(in crate::store) fn frequent(hash: KeyedHash) -> Self {
+        Self { coverage: None, row: AlikeRow { hash: hash.to_bytes().to_vec(), kind: 0, weight: 0 } }
     }
+}
+
+/// What the rows say, in the order of coverages.
+pub(in crate::store) fn common_marks(rows: Vec<CommonMarkRow>) -> Result<CommonMarks, StoreError> {
+    let mut common = CommonMarks::default();
+    for CommonMarkRow { coverage, row } in rows {
+        let mark = row.mark()?;
+        match coverage {
+            Some(id) => common.held.push((CoverageId(id), mark)),
+            None => drop(common.frequent.insert(mark.hash)),
+        }
+    }
+    common.held.sort_unstable_by_key(|(id, mark)| (*id, mark.kind, mark.hash));
+    Ok(common)
 }
 
 /// Hashes as they are kept: sixteen bytes each, which sort as they do.

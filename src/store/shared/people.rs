@@ -5,13 +5,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use async_trait::async_trait;
 use uuid::Uuid;
 
-use crate::people::{Coverage, CoverageId, Evidence, KeyedHash, Place, PopulationRegistry, SignatureSample};
+use crate::people::{Coverage, CoverageId, Evidence, KeyedHash, Place, PopulationRegistry};
 use crate::ports::{
-    AlikeMark, AnnouncementEnd, CoverageRecord, CoverageSelection, CoverageState, CoveragesAt, LedgerMoment,
-    NewCoverage, PeopleEntry, PeopleEntryOutcome, PeopleStore, SeparationRecord, StoreError,
+    AlikeMark, AnnouncementEnd, CommonMarks, CoverageRecord, CoverageSelection, CoverageState, CoveragesAt,
+    LedgerMoment, NewCoverage, PeopleEntry, PeopleEntryOutcome, PeopleStore, SeparationRecord, StoreError,
 };
 use crate::store::rows::{
-    CommonMarkRow, CoverageRow, CutsRow, EvidenceRow, KeySystemRow, PopulationRow, SeparationRow, joined, number,
+    CoverageRow, CutsRow, EvidenceRow, KeySystemRow, PopulationRow, SeparationRow, common_marks, joined, number,
     parted, registry, samples,
 };
 use crate::store::sql::people as sql;
@@ -201,7 +201,13 @@ both_stores! {
             let mut tx = self.begin_snapshot().await.map_err(failed)?;
             let moment = moment(&mut tx, tenant).await.map_err(failed)?;
             let rows = selected_coverages(&mut tx, tenant, ticket, selection).await.map_err(failed)?;
-            Ok(CoveragesAt { moment, records: records(rows) })
+            let mut sampled = BTreeMap::new();
+            for id in &selection.sampled {
+                let Some(cuts) = cuts_of(&mut tx, tenant, *id).await? else { continue };
+                let rows = marks_of(&mut tx, tenant, id.0, FIRST_SIGNATURE).await.map_err(failed)?;
+                sampled.insert(*id, samples(&cuts, rows)?);
+            }
+            Ok(CoveragesAt { moment, records: records(rows), samples: sampled })
         }
 
         async fn common_persons(
@@ -233,30 +239,13 @@ both_stores! {
             self.find_published_persons(tenant, system, persons, Some(job)).await
         }
 
-        async fn common_marks(
-            &self,
-            tenant: &str,
-            hashes: &[KeyedHash],
-        ) -> Result<Vec<(CoverageId, AlikeMark)>, StoreError> {
-            let found: Vec<CommonMarkRow> = self.find_common_marks(tenant, hashes).await?;
-            let mut marks: Vec<(CoverageId, AlikeMark)> =
-                found.into_iter().map(CommonMarkRow::mark).collect::<Result<_, _>>()?;
-            marks.sort_unstable_by_key(|(id, mark)| (*id, mark.kind, mark.hash));
-            Ok(marks)
+        async fn common_marks(&self, tenant: &str, hashes: &[KeyedHash]) -> Result<CommonMarks, StoreError> {
+            common_marks(self.find_common_marks(tenant, hashes).await?)
         }
 
-        async fn signature_samples(
-            &self,
-            tenant: &str,
-            coverage: CoverageId,
-        ) -> Result<Vec<SignatureSample>, StoreError> {
+        async fn sample_cuts(&self, tenant: &str, coverage: CoverageId) -> Result<Vec<bool>, StoreError> {
             let mut tx = self.begin_snapshot().await.map_err(failed)?;
-            let found: Option<CutsRow> = run_sql!(
-                query_as.fetch_optional, &mut *tx, sql::COVERAGE_CUTS, tenant, coverage.0
-            ).map_err(failed)?;
-            let CutsRow { cuts } = found.ok_or(StoreError::NotFound)?;
-            let rows = marks_of(&mut tx, tenant, coverage.0, FIRST_SIGNATURE).await.map_err(failed)?;
-            samples(&cuts, rows)
+            cuts_of(&mut tx, tenant, coverage).await?.ok_or(StoreError::NotFound)
         }
 
         async fn end_announcement(
@@ -304,6 +293,18 @@ both_stores! {
             };
             run_transaction("sweep_void_coverages", sweep).await
         }
+    }
+
+    /// For each sample of signatures of a coverage, whether it is cut; none of an unknown one.
+    async fn cuts_of(
+        connection: &mut Connection,
+        tenant: &str,
+        coverage: CoverageId,
+    ) -> Result<Option<Vec<bool>>, StoreError> {
+        let found: Option<CutsRow> = run_sql!(
+            query_as.fetch_optional, connection, sql::COVERAGE_CUTS, tenant, coverage.0
+        ).map_err(failed)?;
+        Ok(found.map(|row| row.cuts))
     }
 
     /// Makes void the live coverages of a dataset of which nothing is disclosed any more.

@@ -37,9 +37,9 @@ const COVERAGE_PERSONS: &str = "\
 SELECT json_group_array(hash) FROM (SELECT hex(c.hash) AS hash FROM covered AS c JOIN coverages AS v ON v.id = c.coverage
 WHERE v.tenant = $1 AND c.coverage = $2 AND c.system = $3 AND ($4 IS NULL OR c.hash > $4) ORDER BY c.hash LIMIT $5)";
 
-/// A mark that more than four other coverages have says nothing of any, hence no more are read; without a bound, the
-/// marks of small domains would grow with each night. In one row: each row that is fetched wakes the thread of the
-/// caller.
+/// A mark that more than four other coverages have says nothing of any, hence no more are read, and none is named; without
+/// a bound, the marks of small domains would grow with each night. In one row: each row that is fetched wakes the thread
+/// of the caller.
 const COMMON_MARKS: &str = "\
 -- common_marks
 WITH found AS MATERIALIZED (SELECT w.value AS hash, (
@@ -47,8 +47,8 @@ WITH found AS MATERIALIZED (SELECT w.value AS hash, (
     SELECT a.coverage, a.kind, a.weight FROM alike AS a JOIN coverages AS v ON v.id = a.coverage
     WHERE a.hash = unhex(w.value) AND v.tenant = $1 AND v.state <> 'void' LIMIT 6)) AS holders
 FROM json_each($2) AS w)
-SELECT json_group_array(json_array(hash, json(holders))) FROM found
-WHERE holders <> '[]' AND json_array_length(holders) < 6";
+SELECT json_group_array(json_array(hash, json(IIF(json_array_length(holders) < 6, holders, '[]')))) FROM found
+WHERE holders <> '[]'";
 
 /// In one row, like [`COMMON_MARKS`].
 const MARKS_OF: &str = "\
@@ -129,8 +129,9 @@ impl SqliteStore {
     ) -> Result<Vec<CommonMarkRow>, StoreError> {
         let found: Json<Vec<(KeyedHash, Vec<MarkHolder>)>> =
             run_sql!(query_scalar.fetch_one, &self.reader, COMMON_MARKS, tenant, Json(hashes)).map_err(failed)?;
-        let rows = |(hash, holders): (KeyedHash, Vec<MarkHolder>)| {
-            holders.into_iter().map(move |holder| CommonMarkRow::new(hash, holder))
+        let rows = |(hash, holders): (KeyedHash, Vec<MarkHolder>)| match holders.is_empty() {
+            true => vec![CommonMarkRow::frequent(hash)],
+            false => holders.into_iter().map(|holder| CommonMarkRow::new(hash, holder)).collect(),
         };
         Ok(found.0.into_iter().flat_map(rows).collect())
     }

@@ -245,6 +245,34 @@ pub fn decisive_marks(facts: &PeopleFacts) -> BTreeSet<u128> {
     facts.marks.iter().filter(is_decisive).map(|mark| mark.hash).collect()
 }
 
+/// The tables that may have enough twins with the rows, given what each has of their signatures of one row. `frequent` are
+/// marks that any table may have.
+#[must_use]
+pub fn twin_candidates<I: Ord + Copy>(
+    facts: &PeopleFacts,
+    singles: &BTreeMap<I, BTreeSet<(u128, u16)>>,
+    frequent: &BTreeSet<u128>,
+) -> BTreeSet<I> {
+    let mut own: BTreeMap<u16, BTreeSet<u128>> = BTreeMap::new();
+    for mark in facts.marks.iter().filter(|mark| mark.weight == 1) {
+        if let MarkKind::Signature(sample) = mark.kind {
+            own.entry(sample).or_default().insert(mark.hash);
+        }
+    }
+    let is_enough = |number: usize| exceeds_fair_coins(number as u64, number as u64);
+    let may_have = |theirs: &BTreeSet<(u128, u16)>| {
+        own.values().any(|own| {
+            let hidden = own.intersection(frequent).count();
+            let mut of_sample: BTreeMap<u16, usize> = BTreeMap::new();
+            for (_, sample) in theirs.iter().filter(|(hash, _)| own.contains(hash)) {
+                *of_sample.entry(*sample).or_default() += 1;
+            }
+            is_enough(hidden) || of_sample.into_values().any(|number| is_enough(number + hidden))
+        })
+    };
+    singles.iter().filter(|(_, theirs)| may_have(theirs)).map(|(id, _)| *id).collect()
+}
+
 impl ClaimedRows<'_> {
     /// Whether a statement is about these rows and another coverage.
     fn links(&self, statement: &RecordedStatement, other: &OtherCoverage) -> bool {

@@ -15,7 +15,7 @@ mod tests;
 
 pub use claim::{
     ClaimedPeople, KnownSystem, OtherCoverage, RecordedRows, RecordedStatement, audit_claim, audit_recorded,
-    decisive_marks,
+    decisive_marks, twin_candidates,
 };
 pub use counts::SortedHashes;
 pub use facts::{AuditedRows, AuditedSystem, PeopleFacts, RowsLayout, SystemFacts, derive_facts};

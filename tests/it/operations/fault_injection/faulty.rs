@@ -8,13 +8,13 @@ use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use guardian::control::Progress;
 use guardian::identity::ApiKey;
-use guardian::people::{CoverageId, Evidence, KeyedHash, Place, PopulationRegistry, SignatureSample};
+use guardian::people::{CoverageId, Evidence, KeyedHash, Place, PopulationRegistry};
 use guardian::ports::{
     AdoptedSeries, AlikeMark, AnnouncementEnd, ApiKeyStore, AuditEntry, AuditFilter, Backlog, CancelOutcome,
-    ChainRecord, ChainStore, ChunkEncryptor, ClaimTerms, ClaimedJob, CommitOutcome, CoverageRecord, CoverageSelection,
-    CoveragesAt, Cursor, DatasetRecord, DatasetStore, DisclosureStore, DocumentKind, DocumentVersion,
-    FormerSeriesStore, Heartbeat, IdempotencyRecord, IdempotencyStore, ImportConflict, ImportSummary, JobEnd,
-    JobFilter, JobQueue, JobRecord, LeaseToken, LedgerCopy, LedgerMoment, LedgerSnapshot, LedgerTransferStore,
+    ChainRecord, ChainStore, ChunkEncryptor, ClaimTerms, ClaimedJob, CommitOutcome, CommonMarks, CoverageRecord,
+    CoverageSelection, CoveragesAt, Cursor, DatasetRecord, DatasetStore, DisclosureStore, DocumentKind,
+    DocumentVersion, FormerSeriesStore, Heartbeat, IdempotencyRecord, IdempotencyStore, ImportConflict, ImportSummary,
+    JobEnd, JobFilter, JobQueue, JobRecord, LeaseToken, LedgerCopy, LedgerMoment, LedgerSnapshot, LedgerTransferStore,
     LifecycleStore, ListedDataset, ListedJob, ListedRelease, MetadataStore, NamedDocument, NamedDocumentStore,
     NewChain, NewCoverage, NewDocument, NewIdempotencyKey, NewJob, Page, PartChunkRecord, PeopleEntry,
     PeopleEntryOutcome, PeopleStore, QueueStatsStore, ReapProblems, Reaped, ReleaseCommit, ReleaseEvent, ReleaseFilter,
@@ -214,8 +214,8 @@ faulty! {
         fn common_persons(tenant: &str, system: &str, persons: &[KeyedHash]) -> BTreeMap<CoverageId, u64>;
         fn published_persons(tenant: &str, system: &str, persons: &[KeyedHash]) -> BTreeSet<KeyedHash>;
         fn persons_of_job(tenant: &str, job: Uuid, system: &str, persons: &[KeyedHash]) -> BTreeSet<KeyedHash>;
-        fn common_marks(tenant: &str, hashes: &[KeyedHash]) -> Vec<(CoverageId, AlikeMark)>;
-        fn signature_samples(tenant: &str, coverage: CoverageId) -> Vec<SignatureSample>;
+        fn common_marks(tenant: &str, hashes: &[KeyedHash]) -> CommonMarks;
+        fn sample_cuts(tenant: &str, coverage: CoverageId) -> Vec<bool>;
         fn end_announcement(tenant: &str, coverage: CoverageId, end: &AnnouncementEnd) -> ();
         fn void_announcements(tenant: &str, job: Uuid) -> u64;
         fn sweep_void_coverages() -> u64;
