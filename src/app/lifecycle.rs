@@ -1,6 +1,10 @@
+use std::collections::BTreeSet;
+
 use chrono::{DateTime, Utc};
+use serde::Deserialize;
 use uuid::Uuid;
 
+use super::populations::shown_statement;
 use super::service::AppService;
 use crate::identity::Caller;
 use crate::ports::{
@@ -8,6 +12,16 @@ use crate::ports::{
 };
 use crate::problem::{Kind, Problem};
 use crate::publication::ReleaseStatus;
+use crate::report::{ManifestIdentity, PeopleStatement};
+
+/// What became of a release, and what it rests on.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ReleaseHistory {
+    /// Its transitions, oldest first.
+    pub events: Vec<ReleaseEvent>,
+    /// The statements about its people that it names, oldest first.
+    pub statements: Vec<PeopleStatement>,
+}
 
 impl AppService {
     /// Approves, rejects or withdraws a release, and gives it as it then is.
@@ -56,14 +70,24 @@ impl AppService {
         Ok(record)
     }
 
-    /// What became of a release, oldest first, whatever its status is.
+    /// What became of a release, oldest first, whatever its status is, and the statements that it rests on.
     ///
     /// # Errors
     /// `not-found`, or the store's problem.
-    pub async fn history(&self, caller: &Caller, release: Uuid) -> Result<Vec<ReleaseEvent>, Problem> {
-        let found = self.store.release(&caller.tenant, release).await?;
-        found.ok_or_else(absent_release)?;
-        self.store.release_events(&caller.tenant, release).await.map_err(Problem::from)
+    pub async fn history(&self, caller: &Caller, release: Uuid) -> Result<ReleaseHistory, Problem> {
+        let found = self.store.release(&caller.tenant, release).await?.ok_or_else(absent_release)?;
+        let events = self.store.release_events(&caller.tenant, release).await?;
+        // none of releases from before statements were made of populations
+        let identity = Option::<ManifestIdentity>::deserialize(&found.manifest["identity"]);
+        let named = identity.map_err(StoreError::corrupt)?.map(|identity| identity.statements).unwrap_or_default();
+        let mut statements = Vec::new();
+        if !named.is_empty() {
+            let named: BTreeSet<Uuid> = named.iter().map(|statement| statement.id).collect();
+            let records = self.store.separation_records(&caller.tenant).await?;
+            let of_release = records.iter().filter(|record| named.contains(&record.statement.id));
+            statements.extend(of_release.map(shown_statement));
+        }
+        Ok(ReleaseHistory { events, statements })
     }
 
     /// What became of a release, also of a held one; `None` where it is absent or the store does not answer.

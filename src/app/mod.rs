@@ -27,6 +27,7 @@ pub use encrypt_datasets::encrypt_datasets;
 pub use evidence::{collect_missing_evidence, evidence_of};
 pub use former_series::adopt_series;
 pub use idempotency::{IDEMPOTENCY_KEY_LIFETIME, IdempotencyClaim, IdempotencyOutcome};
+pub use lifecycle::ReleaseHistory;
 pub use people::{CommonPersonCount, EarlierPublication, identity_warning};
 pub use populations::{PopulationPage, RecordedStatements};
 pub use profiles::{ValueCount, ValuePage};

@@ -15,7 +15,8 @@ use crate::people::{
     Fold, Place, Population, PopulationError, PopulationKey, PopulationRegistry, Separation, SeparationStatement,
 };
 use crate::ports::{
-    AuditAction, NamedPopulation, PeopleEntry, PeopleEntryOutcome, SeparationRecord, SeriesStatement, Statement,
+    AuditAction, AuditEntry, Cursor, NamedPopulation, PeopleEntry, PeopleEntryOutcome, SeparationRecord,
+    SeriesStatement, Statement,
 };
 use crate::problem::{Fault, FaultRemedy, Kind, Problem, nearest_names, similar_name};
 use crate::report::{DefinedPopulation, PeopleStatement, PopulationDetails, PopulationItem, PopulationKeyForm};
@@ -92,7 +93,7 @@ impl AppService {
         let entry = PeopleEntry {
             tenant: caller.tenant.clone(),
             population: Some(NamedPopulation { name: name.clone(), population: population_of(request) }),
-            separations,
+            separations: made_by(separations, &audit_entry),
             attributes: None,
             at: audit_entry.at,
             audit_entry,
@@ -134,6 +135,7 @@ impl AppService {
         }
         let audit_entry = self.audit_entry(caller, AuditAction::StateOfPopulation, name);
         let (tenant, at) = (caller.tenant.clone(), audit_entry.at);
+        let separations = made_by(separations, &audit_entry);
         let entry = PeopleEntry { tenant, population: None, separations, attributes, at, audit_entry };
         self.enter_people(&entry).await?;
         // what was declared before counts as it was declared then
@@ -287,6 +289,11 @@ pub(super) fn disjoint(pairs: impl Iterator<Item = [Place; 2]>, reason: &str) ->
     pairs.filter_map(made).collect()
 }
 
+/// The same statements with who makes them.
+pub(super) fn made_by(separations: Vec<SeparationStatement>, entry: &AuditEntry) -> Vec<SeparationStatement> {
+    separations.into_iter().map(|statement| statement.by(entry.actor.clone())).collect()
+}
+
 /// Refuses what is too much for one transaction.
 pub(super) fn must_be_few(found: usize) -> Result<(), Problem> {
     if found <= MAX_STATEMENTS {
@@ -413,8 +420,9 @@ pub(super) fn shown_population(name: &str, population: &Population) -> Populatio
     }
 }
 
-fn shown_statement(record: &SeparationRecord) -> PeopleStatement {
-    let SeparationStatement { id, kind, of, reason } = &record.statement;
+/// A statement for readers.
+pub(super) fn shown_statement(record: &SeparationRecord) -> PeopleStatement {
+    let SeparationStatement { id, kind, of, reason, actor } = &record.statement;
     PeopleStatement {
         id: *id,
         kind: match kind {
@@ -424,5 +432,6 @@ fn shown_statement(record: &SeparationRecord) -> PeopleStatement {
         of: of.iter().map(Place::to_string).collect(),
         reason: reason.clone(),
         recorded_at: written(record.recorded_at),
+        actor: actor.clone(),
     }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use uuid::Uuid;
 
-use super::populations::{contradicted_problem, disjoint, must_be_few, shown_population};
+use super::populations::{contradicted_problem, disjoint, made_by, must_be_few, shown_population};
 use crate::people::{Place, SeparationStatement};
 use crate::ports::{AuditEntry, PeopleEntry, PeopleEntryOutcome, Store, StoreError};
 use crate::problem::{Kind, Problem};
@@ -62,7 +62,7 @@ pub async fn relate_published(
     must_be_few(pairs).map_err(|problem| RelateError::Refused(Box::new(problem)))?;
     let pairs =
         places.iter().enumerate().flat_map(|(at, one)| places[..at].iter().map(|other| [other.clone(), one.clone()]));
-    let separations = disjoint(pairs, reason);
+    let separations = made_by(disjoint(pairs, reason), &audit_entry);
     let (at, all) = (audit_entry.at, separations.clone());
     let mut entry = PeopleEntry { tenant, population: None, separations, attributes: None, at, audit_entry };
     let mut wrong: BTreeSet<Uuid> = BTreeSet::new();

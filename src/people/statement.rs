@@ -77,6 +77,9 @@ pub struct SeparationStatement {
     pub of: [Place; 2],
     /// Why, in the words of who made it.
     pub reason: String,
+    /// Who made it, as in the audit log; none without authentication, and from before it was kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub actor: Option<String>,
 }
 
 impl SeparationStatement {
@@ -89,7 +92,13 @@ impl SeparationStatement {
             std::cmp::Ordering::Greater => [second, first],
             std::cmp::Ordering::Equal => return None,
         };
-        Some(Self { id, kind, of, reason })
+        Some(Self { id, kind, of, reason, actor: None })
+    }
+
+    /// The same, made by somebody.
+    #[must_use]
+    pub fn by(self, actor: Option<String>) -> Self {
+        Self { actor, ..self }
     }
 }
 

@@ -49,6 +49,8 @@ pub struct PeopleStatement {
     /// When it was recorded.
     #[schema(format = DateTime)]
     pub recorded_at: String,
+    /// Who made it, as in the audit log; null without authentication, and from before it was kept.
+    pub actor: Option<String>,
 }
 
 /// A population with the statements about it.

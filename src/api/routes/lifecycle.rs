@@ -2,7 +2,7 @@
 
 use axum::Json;
 use axum::extract::State;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
@@ -10,11 +10,11 @@ use super::served;
 use crate::api::http::access::Authenticated;
 use crate::api::http::app::App;
 use crate::api::http::extract::{IdPath, JsonDocument};
-use crate::api::http::page::ListPage;
+use crate::app::ReleaseHistory;
 use crate::identity::Caller;
 use crate::ports::{ReleaseAction, ReleaseEvent};
 use crate::problem::{Kind, Problem};
-use crate::report::Manifest;
+use crate::report::{Manifest, PeopleStatement};
 
 /// The reason of a transition.
 #[derive(Deserialize, ToSchema)]
@@ -89,15 +89,28 @@ pub(in crate::api) async fn withdraw(
     apply_transition(&app, &caller, id, ReleaseAction::Withdraw, document).await
 }
 
+/// The history of a release.
+#[derive(Serialize, ToSchema)]
+pub(in crate::api) struct ReleaseHistoryPage {
+    /// The transitions, oldest first.
+    items: Vec<ReleaseEvent>,
+    /// Always null: there are few.
+    next: Option<String>,
+    /// The statements about its people that the release rests on, oldest first.
+    statements: Vec<PeopleStatement>,
+}
+
 /// Lists the transitions of a release, oldest first
 ///
-/// Each transition has a reason and a key. The history remains after a rejection or withdrawal.
+/// Each transition has a reason and a key. The history remains after a rejection or withdrawal. `statements` are those that the
+/// release rests on: who declared what of its people, and why.
 #[utoipa::path(get, path = "/v1/releases/{id}/history", tag = "releases", params(("id" = Uuid, Path)),
-    responses((status = 200, body = ListPage<ReleaseEvent>)))]
+    responses((status = 200, body = ReleaseHistoryPage)))]
 pub(in crate::api) async fn history(
     State(app): State<App>,
     Authenticated(caller): Authenticated,
     IdPath(id): IdPath,
-) -> Result<Json<ListPage<ReleaseEvent>>, Problem> {
-    Ok(Json(ListPage { items: app.service.history(&caller, id).await?, next: None }))
+) -> Result<Json<ReleaseHistoryPage>, Problem> {
+    let ReleaseHistory { events, statements } = app.service.history(&caller, id).await?;
+    Ok(Json(ReleaseHistoryPage { items: events, next: None, statements }))
 }

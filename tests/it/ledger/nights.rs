@@ -2,9 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use guardian::identity::Preset;
 use serde_json::{Value, json};
 
 use super::data_subjects::{HEADER, patients};
+use crate::security::identity::Guarded;
 use crate::support::harness::{Client, Server, kind, text, versatile};
 
 /// Age protects diagnoses; the number of the patient and the rest are left out.
@@ -386,4 +388,47 @@ async fn attacks_on_new_people_read_their_rows_alone() {
     assert_eq!(answer.status, 200, "{}", answer.text());
     assert!(!answer.text().contains("420"), "{}", answer.text());
     server.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_release_says_who_declared_what_it_rests_on() {
+    let guarded = Guarded::start().await;
+    let (officer, pipeline) = (guarded.preset(Preset::Officer), guarded.preset(Preset::Pipeline));
+    clinic(&officer).await;
+    let first = upload(&pipeline, "population=clinic", patients(0..300, HEADER)).await;
+    let alone = pipeline.publish(&first, protected()).await;
+    let mothers = json!([{"key_system": "mother", "columns": ["id"]}]);
+    let reason = "no patient gave birth here";
+    define(&officer, "births", mothers, json!({"disjoint_from": ["clinic"], "reason": reason})).await;
+    let second = upload(&pipeline, "population=births", patients(5000..5300, HEADER)).await;
+    let release = pipeline.publish(&second, protected()).await;
+
+    let path = format!("/v1/releases/{}", text(&release["id"]));
+    let history = officer.get(&format!("{path}/history")).await.ok(200);
+    let declared = &history["statements"][0];
+    assert_eq!((&declared["kind"], &declared["reason"]), (&json!("disjoint"), &json!(reason)));
+    assert_eq!(declared["of"], json!(["population:births", "population:clinic"]));
+    let entries = guarded.preset(Preset::Operator).items("/v1/audit-log?action=population.put").await;
+    assert!(declared["actor"].is_string() && declared["actor"] == entries[0]["actor"], "{declared} {entries:?}");
+    assert_eq!(history["statements"].as_array().unwrap().len(), 1);
+    // readers learn what was declared, when and why, and not by whom
+    let named = &release["identity"]["statements"][0];
+    for member in ["id", "kind", "of", "reason"] {
+        assert_eq!(named[member], declared[member], "{member}");
+    }
+    assert_eq!(named["actor"], Value::Null);
+    assert_eq!(named["recorded_at"].as_str().unwrap()[..19], declared["recorded_at"].as_str().unwrap()[..19]);
+    for format in ["json", "html"] {
+        let report = pipeline.get(&format!("{path}/report?format={format}")).await.text();
+        let sentence = format!("population:births and population:clinic have no person in common: {reason}");
+        assert!(report.contains(&sentence), "{format}: {report}");
+    }
+    // what was declared afterwards is no premise of an earlier release
+    let path = format!("/v1/releases/{}/history", text(&alone["id"]));
+    assert_eq!(officer.get(&path).await.ok(200)["statements"], json!([]));
+    // it remains when the release has ended
+    let path = format!("/v1/releases/{}", text(&release["id"]));
+    officer.post(&format!("{path}/withdraw"), &json!({"reason": "why"})).await.ok(200);
+    assert_eq!(officer.get(&format!("{path}/history")).await.ok(200)["statements"][0], *declared);
+    guarded.server.stop().await;
 }
