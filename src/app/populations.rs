@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::remedies::read_request;
-use super::series::{ledger_of, written};
+use super::series::{LedgerPlace, written};
 use super::service::AppService;
 use crate::identity::Caller;
 use crate::people::{
@@ -29,6 +29,9 @@ const MAX_POPULATIONS: usize = 1_000;
 /// Most statements about places that are made at once.
 const MAX_STATEMENTS: usize = 10_000;
 
+/// Statements that the answer to a definition has.
+const SHOWN_STATEMENTS: u32 = 100;
+
 /// Names that an unknown one may have been meant to be.
 const NEAREST_NAMES: usize = 3;
 
@@ -46,6 +49,13 @@ pub struct PopulationPage {
     pub items: Vec<PopulationItem>,
     /// The name after which the next page begins; none on the last one.
     pub next: Option<String>,
+}
+
+/// What is said of a population, in the order of ids.
+struct SaidOfPopulation {
+    item: PopulationItem,
+    statements: Vec<PeopleStatement>,
+    datasets: Vec<Uuid>,
 }
 
 /// Statements as they were recorded.
@@ -165,32 +175,53 @@ impl AppService {
         Ok(PopulationPage { items, next })
     }
 
-    /// A population of the caller's tenant with all that was said and published of it.
+    /// A population of the caller's tenant with a page of what was said and published of it: at most so many statements
+    /// and datasets together, in the order of their ids.
     ///
     /// # Errors
     /// `not-found`, or the store's problem.
-    pub async fn population(&self, caller: &Caller, name: &str) -> Result<PopulationDetails, Problem> {
-        let DefinedPopulation { item, statements } = self.defined_population(caller, name).await?;
-        let record = self.store.series(&caller.tenant, name).await?;
-        let datasets = record.datasets.iter().map(|(id, _)| *id).collect();
-        let mut releases: Vec<Uuid> = record.entries.iter().map(|entry| entry.entry.release).collect();
+    pub async fn population(
+        &self,
+        caller: &Caller,
+        name: &str,
+        after: Option<Cursor>,
+        limit: u32,
+    ) -> Result<PopulationDetails, Problem> {
+        let SaidOfPopulation { item, statements, datasets } = self.said_of(caller, name).await?;
+        let mut ids: Vec<Uuid> = statements.iter().map(|statement| statement.id).chain(datasets).collect();
+        ids.sort_unstable();
+        let place = LedgerPlace::new(&ids, after, limit);
+        let ledger = self.ledger_page(caller, name.to_owned(), &place).await?;
+        let datasets = ledger.as_ref().map(|ledger| ledger.datasets.clone()).unwrap_or_default();
+        let disclosures = ledger.iter().flat_map(|ledger| &ledger.disclosures);
+        let mut releases: Vec<Uuid> = disclosures.filter_map(|disclosure| disclosure.release).collect();
         let mut seen = BTreeSet::new();
         releases.retain(|release| seen.insert(*release));
-        let ledger = ledger_of(name.to_owned(), record).await?;
-        Ok(PopulationDetails { item, statements, datasets, releases, ledger })
+        let statements = statements.into_iter().filter(|statement| place.has(statement.id)).collect();
+        let next = place.next.map(|cursor| cursor.to_string());
+        Ok(PopulationDetails { item, statements, datasets, releases, ledger, next })
     }
 
-    /// A population with the statements about it and its datasets.
+    /// A population with the first statements about it and its datasets.
     async fn defined_population(&self, caller: &Caller, name: &str) -> Result<DefinedPopulation, Problem> {
+        let SaidOfPopulation { item, mut statements, .. } = self.said_of(caller, name).await?;
+        let ids: Vec<Uuid> = statements.iter().map(|statement| statement.id).collect();
+        let place = LedgerPlace::new(&ids, None, SHOWN_STATEMENTS);
+        statements.truncate(SHOWN_STATEMENTS as usize);
+        Ok(DefinedPopulation { item, statements, next: place.next.map(|cursor| cursor.to_string()) })
+    }
+
+    /// A population with all statements about it and its datasets, and with these.
+    async fn said_of(&self, caller: &Caller, name: &str) -> Result<SaidOfPopulation, Problem> {
         let registry = self.store.people_registry(&caller.tenant).await?;
         let item = shown_population(name, known_population(&registry, name)?);
         let datasets = self.store.series_datasets(&caller.tenant, name).await?;
-        let mut places: BTreeSet<Place> = datasets.into_iter().map(Place::Dataset).collect();
+        let mut places: BTreeSet<Place> = datasets.iter().copied().map(Place::Dataset).collect();
         places.insert(Place::Population(name.to_owned()));
         let records = self.store.separation_records(&caller.tenant).await?;
         let is_about = |record: &&SeparationRecord| record.statement.of.iter().any(|place| places.contains(place));
         let statements = records.iter().filter(is_about).map(shown_statement).collect();
-        Ok(DefinedPopulation { item, statements })
+        Ok(SaidOfPopulation { item, statements, datasets })
     }
 
     /// One statement for each place that has no person in common with a population.

@@ -16,28 +16,80 @@ use crate::ledger::{
     TooManyAttributesError,
 };
 use crate::ports::{
-    ActiveRuleRecord, DisclosureRecord, ExternalDisclosure, LedgerSnapshot, SeriesEntry, SeriesRecord, Statement,
-    StoreError,
+    ActiveRuleRecord, Cursor, DisclosureRecord, ExternalDisclosure, LedgerSnapshot, SeriesEntry, SeriesRecord,
+    Statement, StoreError,
 };
 use crate::problem::{Kind, Problem};
 use crate::publication::{DisclosureStatus, ProtectionKind, ReleaseStatus};
 use crate::report::{
-    DependencyForm, ManifestGuard, Series, SeriesAttribute, SeriesDisclosure, SeriesRule, SharedAttributes, Unproven,
-    WeakenedRule, WeakenedRuleReference,
+    DependencyForm, ManifestGuard, Series, SeriesAttribute, SeriesDisclosure, SeriesPage, SeriesRule, SharedAttributes,
+    Unproven, WeakenedRule, WeakenedRuleReference,
 };
 
 /// Most attributes of a content whose pairs are listed.
 const MAX_PAIRED_ATTRIBUTES: usize = 64;
 
 impl AppService {
-    /// A series of the caller's tenant.
+    /// A page of a series of the caller's tenant: its datasets after one, at most so many.
     ///
     /// # Errors
     /// `not-found`, or the store's problem.
-    pub async fn series(&self, caller: &Caller, name: String) -> Result<Series, Problem> {
-        let record = self.store.series(&caller.tenant, &name).await?;
-        let series = ledger_of(name, record).await?;
-        series.ok_or_else(|| Problem::new(Kind::NotFound, "there is no such series"))
+    pub async fn series(
+        &self,
+        caller: &Caller,
+        name: String,
+        after: Option<Cursor>,
+        limit: u32,
+    ) -> Result<SeriesPage, Problem> {
+        let datasets = self.store.series_datasets(&caller.tenant, &name).await?;
+        let place = LedgerPlace::new(&datasets, after, limit);
+        let series = self.ledger_page(caller, name, &place).await?;
+        let series = series.ok_or_else(|| Problem::new(Kind::NotFound, "there is no such series"))?;
+        Ok(SeriesPage { series, next: place.next.map(|cursor| cursor.to_string()) })
+    }
+
+    /// What there is in a series of some of its datasets; none if there is nothing in it at all.
+    ///
+    /// # Errors
+    /// The store's problem.
+    pub(super) async fn ledger_page(
+        &self,
+        caller: &Caller,
+        name: String,
+        place: &LedgerPlace,
+    ) -> Result<Option<Series>, Problem> {
+        let LedgerPlace { from, to, .. } = *place;
+        let record = self.store.series_between(&caller.tenant, &name, from, to).await?;
+        let ledger = ledger_of(name, record).await?;
+        Ok(ledger.map(|mut ledger| {
+            ledger.datasets.retain(|dataset| place.has(*dataset));
+            ledger
+        }))
+    }
+}
+
+/// Which of some ids stand on a page, which follow each other in time.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct LedgerPlace {
+    /// The first and the last id that may.
+    pub(super) from: Uuid,
+    pub(super) to: Uuid,
+    /// Where to go on; none on the last page.
+    pub(super) next: Option<Cursor>,
+}
+
+impl LedgerPlace {
+    /// The page after a cursor of at most so many of these ids, which are in order.
+    pub(super) fn new(ids: &[Uuid], after: Option<Cursor>, limit: u32) -> Self {
+        let from = after.map_or(Uuid::nil(), |Cursor(last)| Uuid::from_u128(last.as_u128().saturating_add(1)));
+        let rest = &ids[ids.partition_point(|id| *id < from)..];
+        let last = rest.get((limit as usize).saturating_sub(1)).filter(|_| rest.len() > limit as usize).copied();
+        Self { from, to: last.unwrap_or(Uuid::max()), next: last.map(Cursor) }
+    }
+
+    /// Whether an id stands on it.
+    pub(super) fn has(&self, id: Uuid) -> bool {
+        (self.from..=self.to).contains(&id)
     }
 }
 

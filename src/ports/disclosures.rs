@@ -110,6 +110,15 @@ pub trait DisclosureStore: Send + Sync {
     /// All that was disclosed in a tenant's series; nothing in it when there is no such series.
     async fn series(&self, tenant: &str, series: &str) -> Result<SeriesRecord, StoreError>;
 
+    /// The same, where only contents count whose first dataset in the series has an id from the first to the last.
+    async fn series_between(
+        &self,
+        tenant: &str,
+        series: &str,
+        from: Uuid,
+        to: Uuid,
+    ) -> Result<SeriesRecord, StoreError>;
+
     /// Records a statement about a tenant's series and raises the version of the series.
     async fn enter_statement(
         &self,

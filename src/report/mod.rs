@@ -51,6 +51,6 @@ pub use results::{BucketSizes, CheckResult, ColumnFigures, Utility, Verification
 pub use rows::PartRows;
 pub use rule_figures::{RuleFigures, RuleMeasure};
 pub use series::{
-    Series, SeriesAttribute, SeriesDisclosure, SeriesRule, SharedAttributes, Unproven, WeakenedRule,
+    Series, SeriesAttribute, SeriesDisclosure, SeriesPage, SeriesRule, SharedAttributes, Unproven, WeakenedRule,
     WeakenedRuleReference,
 };

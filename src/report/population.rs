@@ -59,11 +59,14 @@ pub struct DefinedPopulation {
     /// The population.
     #[serde(flatten)]
     pub item: PopulationItem,
-    /// The statements about it and its datasets, oldest first.
+    /// The first 100 statements about it and its datasets, oldest first.
     pub statements: Vec<PeopleStatement>,
+    /// The `cursor` of `GET /v1/populations/{name}` that goes on after these; null where there are no more statements.
+    pub next: Option<String>,
 }
 
-/// A population with all that was said and published of it.
+/// A population with a page of what was said and published of it: statements and datasets by their time, and what was
+/// published of these datasets.
 #[derive(Clone, PartialEq, Debug, Serialize, ToSchema)]
 pub struct PopulationDetails {
     /// The population.
@@ -75,6 +78,9 @@ pub struct PopulationDetails {
     pub datasets: Vec<Uuid>,
     /// The releases that were made of them, oldest first.
     pub releases: Vec<Uuid>,
-    /// Its disclosures, active rules and attributes; null as long as it has neither datasets nor statements about attributes.
+    /// What these datasets disclose, and what was declared of attributes; null as long as the population has neither
+    /// datasets nor statements about attributes.
     pub ledger: Option<Series>,
+    /// The `cursor` of the next page; null on the last page.
+    pub next: Option<String>,
 }

@@ -18,7 +18,8 @@ pub struct Series {
     /// The time of its first dataset or disclosure.
     #[schema(format = DateTime)]
     pub created_at: String,
-    /// Its datasets with the purged ones, oldest first.
+    /// Its datasets with the purged ones, oldest first. What follows is of these, apart from external tables: of equal
+    /// datasets, with the first one.
     pub datasets: Vec<Uuid>,
     /// All disclosed attributes.
     pub attributes: Vec<SeriesAttribute>,
@@ -37,6 +38,16 @@ pub struct Series {
     /// by name. Only a plan considers dependencies in the data.
     #[schema(value_type = Vec<Vec<String>>)]
     pub refused_pairs: Vec<[String; 2]>,
+}
+
+/// A page of a series.
+#[derive(Clone, PartialEq, Debug, Serialize, ToSchema)]
+pub struct SeriesPage {
+    /// The datasets of the page, and what was published of them.
+    #[serde(flatten)]
+    pub series: Series,
+    /// The `cursor` of the next page; null on the last page.
+    pub next: Option<String>,
 }
 
 /// An attribute with one meaning in all datasets of a series.

@@ -54,20 +54,22 @@ pub(in crate::api) async fn list(
     Ok(Json(ListPage { items: page.items, next }))
 }
 
-/// Returns a population with all that was said and published of it
+/// Returns a population with what was said and published of it, oldest first
 ///
-/// The answer has the statements about the population and its datasets, the releases of it, and its ledger: disclosures,
-/// active rules, attributes, and the pairs of attributes that no later release can publish together. It never has keys of
-/// persons or their number.
-#[utoipa::path(get, path = "/v1/populations/{name}", tag = "populations", params(("name" = String, Path)),
+/// A page has statements about the population and its datasets, and datasets: at most `limit` of both together, by their
+/// time. With the datasets come their releases, and their ledger: disclosures, active rules, attributes, and the pairs of
+/// attributes that no later release can publish together. The answer never has keys of persons or their number.
+#[utoipa::path(get, path = "/v1/populations/{name}", tag = "populations", params(("name" = String, Path), PageQuery),
     responses((status = 200, body = PopulationDetails)))]
 pub(in crate::api) async fn get(
     State(app): State<App>,
     Authenticated(caller): Authenticated,
     NamePath(name): NamePath,
+    QueryParameters(paging): QueryParameters<PageQuery>,
 ) -> Result<Json<PopulationDetails>, Problem> {
+    let (after, limit) = (page::cursor(paging.cursor.as_deref())?, page::limit(paging.limit)?);
     let _permit = app.plans.try_acquire(&caller.tenant)?;
-    app.service.population(&caller, &name).await.map(Json)
+    app.service.population(&caller, &name, after, limit).await.map(Json)
 }
 
 /// The statements that now stand.
@@ -99,8 +101,10 @@ pub(in crate::api) async fn declare(
     let recorded = app.service.state_of_population(&caller, &name, &document).await?;
     let mut disclosures = Vec::new();
     if !recorded.disclosures.is_empty() {
-        let series = app.service.series(&caller, name.clone()).await?;
-        disclosures.extend(series.disclosures.into_iter().filter(|shown| recorded.disclosures.contains(&shown.id)));
+        // external tables stand on every page
+        let page = app.service.series(&caller, name.clone(), None, 1).await?;
+        disclosures
+            .extend(page.series.disclosures.into_iter().filter(|shown| recorded.disclosures.contains(&shown.id)));
     }
     let answer = RecordedPeopleStatements { statements: recorded.statements, disclosures };
     Ok((StatusCode::CREATED, [(header::LOCATION, location(&name))], Json(answer)))

@@ -8,26 +8,29 @@ use utoipa::ToSchema;
 
 use crate::api::http::access::Authenticated;
 use crate::api::http::app::App;
-use crate::api::http::extract::{JsonDocument, NamePath};
+use crate::api::http::extract::{JsonDocument, NamePath, QueryParameters};
+use crate::api::http::page::{self, PageQuery};
 use crate::ports::Statement;
 use crate::problem::{Kind, Problem};
-use crate::report::{Series, SeriesDisclosure};
+use crate::report::{SeriesDisclosure, SeriesPage};
 use crate::spec::path_segment;
 
 /// Returns the ledger of a series
 ///
 /// The answer contains the disclosures, the active rules, the joinable disclosures, and the pairs of attributes that no later
-/// release can publish together. Composition checks compare disclosures of the same content and external tables; the lists cover all
-/// contents.
-#[utoipa::path(get, path = "/v1/series/{name}", tag = "ledger", params(("name" = String, Path)),
-    responses((status = 200, body = Series)))]
+/// release can publish together. Composition checks compare disclosures of the same content and external tables. A page lists at most
+/// `limit` datasets, oldest first, with what was published of them; external tables are on each page.
+#[utoipa::path(get, path = "/v1/series/{name}", tag = "ledger", params(("name" = String, Path), PageQuery),
+    responses((status = 200, body = SeriesPage)))]
 pub(in crate::api) async fn get(
     State(app): State<App>,
     Authenticated(caller): Authenticated,
     NamePath(name): NamePath,
-) -> Result<Json<Series>, Problem> {
+    QueryParameters(paging): QueryParameters<PageQuery>,
+) -> Result<Json<SeriesPage>, Problem> {
+    let (after, limit) = (page::cursor(paging.cursor.as_deref())?, page::limit(paging.limit)?);
     let _permit = app.plans.try_acquire(&caller.tenant)?;
-    app.service.series(&caller, name).await.map(Json)
+    app.service.series(&caller, name, after, limit).await.map(Json)
 }
 
 /// The recorded disclosures of a statement.
@@ -60,7 +63,8 @@ pub(in crate::api) async fn declare(
     let _permit = app.plans.try_acquire(&caller.tenant)?;
     let recorded = app.service.state(&caller, &name, statement).await?;
     let location = format!("/v1/series/{}", path_segment(&name));
-    let series = app.service.series(&caller, name).await?;
-    let disclosures = series.disclosures.into_iter().filter(|shown| recorded.contains(&shown.id)).collect();
+    // external tables stand on every page
+    let page = app.service.series(&caller, name, None, 1).await?;
+    let disclosures = page.series.disclosures.into_iter().filter(|shown| recorded.contains(&shown.id)).collect();
     Ok((StatusCode::CREATED, [(header::LOCATION, location)], Json(RecordedDisclosures { disclosures })))
 }

@@ -93,6 +93,16 @@ pub(crate) async fn a_series_is_all_its_contents(bench: &impl Bench) {
     for (tenant, name) in [("x", "people"), (TENANT, "x")] {
         assert_eq!(store.series(tenant, name).await.unwrap(), SeriesRecord::default());
     }
+    // a content is found with its first dataset
+    let second = dataset(&*store).await;
+    let between = async |from, to| store.series_between(TENANT, "people", from, to).await.unwrap();
+    let all = store.series(TENANT, "people").await.unwrap();
+    assert!(!all.entries.is_empty() && !all.rules.is_empty());
+    assert_eq!(between(Uuid::nil(), Uuid::max()).await, all);
+    assert_eq!(between(job.dataset, job.dataset).await, all);
+    let none = SeriesRecord { entries: Vec::new(), rules: Vec::new(), ..all };
+    assert_eq!(between(second, Uuid::max()).await, none, "equal datasets");
+    assert_eq!(store.series_between("x", "people", Uuid::nil(), Uuid::max()).await.unwrap(), SeriesRecord::default());
 }
 
 pub(crate) async fn a_commit_needs_the_lease_and_the_attempt(bench: &impl Bench) {

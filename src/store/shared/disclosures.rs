@@ -68,6 +68,27 @@ both_stores! {
             rows::series(version, datasets, entries, rules, statements)
         }
 
+        async fn series_between(
+            &self,
+            tenant: &str,
+            series: &str,
+            from: Uuid,
+            to: Uuid,
+        ) -> Result<SeriesRecord, StoreError> {
+            let mut tx = self.begin_snapshot().await.map_err(failed)?;
+            let datasets =
+                run_sql!(query_as.fetch_all, &mut *tx, sql::SERIES_DATASETS, tenant, series).map_err(failed)?;
+            let entries = run_sql!(query_as.fetch_all, &mut *tx, sql::DISCLOSURES_BETWEEN, tenant, series, from, to)
+                .map_err(failed)?;
+            let rules = run_sql!(query_as.fetch_all, &mut *tx, sql::RULES_BETWEEN, tenant, series, from, to)
+                .map_err(failed)?;
+            let statements = run_sql!(query_as.fetch_all, &mut *tx, sql::STATEMENTS, tenant, series).map_err(failed)?;
+            let version = run_sql!(
+                query_scalar.fetch_optional, &mut *tx, series_sql::SERIES_VERSION, tenant, series
+            ).map_err(failed)?;
+            rows::series(version, datasets, entries, rules, statements)
+        }
+
         async fn enter_statement(
             &self,
             tenant: &str,

@@ -38,6 +38,41 @@ UNION ALL
 SELECT release_id, rule_no, content_hash, body FROM imported_rules WHERE tenant = $1 AND series = $2
 ORDER BY release_id, rule_no";
 
+/// Contents of a series whose first dataset is between two ids.
+macro_rules! contents_between {
+    () => {
+        "(SELECT content_hash FROM (\n\
+           SELECT id, content_hash, ROW_NUMBER() OVER (PARTITION BY content_hash ORDER BY id) AS place\n\
+           FROM datasets WHERE tenant = $1 AND series = $2) AS c WHERE place = 1 AND id >= $3 AND id <= $4)\n"
+    };
+}
+
+pub(crate) const DISCLOSURES_BETWEEN: &str = concat!(
+    "-- disclosures_between\n",
+    "SELECT d.id AS id, d.release_id, d.content_hash, d.table_name, d.body, d.recorded_at, r.status\n",
+    "FROM disclosures d JOIN releases r ON r.id = d.release_id\n",
+    "WHERE d.tenant = $1 AND d.series = $2 AND d.content_hash IN ",
+    contents_between!(),
+    "UNION ALL\n",
+    "SELECT d.id AS id, d.release_id, d.content_hash, d.table_name, d.body, d.recorded_at, r.status\n",
+    "FROM imported_disclosures d JOIN imported_releases r ON r.id = d.release_id\n",
+    "WHERE d.tenant = $1 AND d.series = $2 AND d.content_hash IN ",
+    contents_between!(),
+    "ORDER BY id",
+);
+
+pub(crate) const RULES_BETWEEN: &str = concat!(
+    "-- rules_between\n",
+    "SELECT release_id, rule_no, content_hash, body FROM standing_rules\n",
+    "WHERE tenant = $1 AND series = $2 AND content_hash IN ",
+    contents_between!(),
+    "UNION ALL\n",
+    "SELECT release_id, rule_no, content_hash, body FROM imported_rules\n",
+    "WHERE tenant = $1 AND series = $2 AND content_hash IN ",
+    contents_between!(),
+    "ORDER BY release_id, rule_no",
+);
+
 pub(crate) const STATEMENTS: &str = "\
 -- statements
 SELECT id, body, recorded_at FROM series_statements WHERE tenant = $1 AND series = $2 ORDER BY id";

@@ -9,6 +9,7 @@ pub(crate) mod lifecycle;
 pub(crate) mod links;
 pub(crate) mod many_releases;
 pub(crate) mod nights;
+pub(crate) mod population_pages;
 pub(crate) mod populations;
 mod remedies;
 pub(crate) mod scenarios;

@@ -186,6 +186,7 @@ faulty! {
         fn series_statements(tenant: &str, series: &str) -> SeriesStatements;
         fn series_datasets(tenant: &str, series: &str) -> Vec<Uuid>;
         fn series(tenant: &str, series: &str) -> SeriesRecord;
+        fn series_between(tenant: &str, series: &str, from: Uuid, to: Uuid) -> SeriesRecord;
         fn enter_statement(tenant: &str, series: &str, statement: &StatementRecord, audit_entry: &AuditEntry) -> ();
     }
     impl FormerSeriesStore {
