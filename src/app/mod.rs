@@ -15,6 +15,7 @@ mod profiles;
 mod record_key;
 mod relate;
 mod remedies;
+mod republication;
 mod series;
 mod service;
 mod statements;

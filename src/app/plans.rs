@@ -10,7 +10,10 @@ use super::service::{AppService, ResolvedDocument, add_composition, check_inspec
 use crate::control::Control;
 use crate::engine::{EngineError, Plan};
 use crate::identity::Caller;
-use crate::inputs::{ColumnSelection, CompositionConflict, CompositionContext, InputEnv, JobContext, ProfileCounts};
+use crate::inputs::{
+    ChainPlace, ColumnSelection, CompositionConflict, CompositionContext, InputEnv, InputError, JobContext,
+    LoadedChain, ProfileCounts, RepublishedPopulation,
+};
 use crate::ledger::EarlierDisclosures;
 use crate::microdata::Table;
 use crate::ports::AuditAction;
@@ -51,17 +54,18 @@ impl AppService {
             return Err(remedied(faulty, Problem::of_faults(faults)).await);
         }
         let (context, env) = (JobContext::new(dataset, profiles, specification), self.env());
-        let PlanLedger { earlier, clash, reused, unrelated } = self.plan_ledger(&context, &env).await?;
+        let PlanLedger { earlier, clash, reused, unrelated, is_begun } = self.plan_ledger(&context, &env).await?;
         self.record(caller, AuditAction::Plan, context.dataset.id).await?;
         let identity_warning = identity_warning(&context.dataset);
         let inputs = context.inputs(&env, &earlier).await?;
         let is_unproven = context.specification.unproven.is_some();
         let need = inputs.bytes();
-        let work = DryRun { env, context, extra: inputs.extra, earlier, faults, faulty };
-        let rows = match &clash {
-            Some(clash) if clash.has_no_rows() => Err(clash.problem()),
-            _ => self.budget.check(need),
-        };
+        let is_new = clash.is_none() && reused.is_none();
+        let night = if is_new { self.planned_chain(&context, &env, is_begun).await } else { Ok(None) };
+        let no_rows = clash.as_ref().filter(|clash| clash.has_no_rows()).map(CompositionConflict::problem);
+        let rows = no_rows.map_or_else(|| self.budget.check(need), Err);
+        let (rows, night) = night.map_or_else(|problem| (Err(problem), None), |night| (rows, night));
+        let work = DryRun { env, context, extra: inputs.extra, earlier, faults, faulty, night };
         let planned = match rows {
             Ok(()) => {
                 let room = self.budget.try_acquire(need)?;
@@ -96,13 +100,32 @@ impl AppService {
                 self.reused_release(context, &composition, key).await?
             }
         };
-        let unrelated = unrelated_warning(&composition.people.admission.unrelated);
+        let admission = &composition.people.admission;
+        let (unrelated, is_begun) = (unrelated_warning(&admission.unrelated), admission.chain.is_some());
         let CompositionContext { mut earlier, clash, .. } = composition;
         if let Some(release) = reused {
             earlier.disclosures.retain(|(of, _)| *of != release);
             earlier.rules.retain(|(of, _)| *of != release);
         }
-        Ok(PlanLedger { earlier, clash: clash.filter(|_| reused.is_none()), reused, unrelated })
+        Ok(PlanLedger { earlier, clash: clash.filter(|_| reused.is_none()), reused, unrelated, is_begun })
+    }
+
+    /// The chain that a night would continue; none of a job that publishes once.
+    async fn planned_chain(
+        &self,
+        context: &JobContext,
+        env: &InputEnv,
+        is_begun: bool,
+    ) -> Result<Option<PlannedChain>, Problem> {
+        let Some(population) = context.republished(env).await? else { return Ok(None) };
+        let place = ChainPlace { tenant: &context.dataset.tenant, population: &population.name, is_begun };
+        LoadedChain::check(env.store.as_ref(), &env.vault, place).await.map_err(InputError::from)?;
+        // a plan begins none
+        let chain = match is_begun {
+            true => Some(LoadedChain::load(env.store.as_ref(), &env.vault, place).await.map_err(InputError::from)?),
+            false => None,
+        };
+        Ok(Some(PlannedChain { population, chain }))
     }
 }
 
@@ -121,6 +144,14 @@ struct PlanLedger {
     reused: Option<Uuid>,
     /// That populations may have persons of the release, if there are such.
     unrelated: Option<SpecificationNotice>,
+    /// Whether a night of the population is published.
+    is_begun: bool,
+}
+
+/// The population that a plan republishes, and its chain if there is one.
+struct PlannedChain {
+    population: RepublishedPopulation,
+    chain: Option<LoadedChain>,
 }
 
 /// The plan, or its refusal, with remedies of the faults that it lists.
@@ -147,6 +178,7 @@ struct DryRun {
     earlier: EarlierDisclosures,
     faults: Vec<Fault>,
     faulty: FaultyDocument,
+    night: Option<PlannedChain>,
 }
 
 impl DryRun {
@@ -161,9 +193,17 @@ impl DryRun {
             cause: error.to_string(),
         })?;
         let columns = engine::TablePair { published: &table, extra: extra.as_ref() };
-        let Self { context, earlier, faults, faulty, .. } = self;
-        let input =
-            engine::DryRunInput { specification: &context.specification, earlier: &earlier, faults, republish: None };
+        let Self { env, context, earlier, faults, faulty, night, .. } = self;
+        let mut persons = Vec::new();
+        if let Some(night) = &night {
+            persons = context.persons_of_rows(&env, &night.population.key_system, control)?;
+        }
+        let republish = night.as_ref().map(|night| engine::RepublishInput {
+            state: night.chain.as_ref().and_then(LoadedChain::state),
+            persons: &persons,
+            key: &night.population.key_system,
+        });
+        let input = engine::DryRunInput { specification: &context.specification, earlier: &earlier, faults, republish };
         mended(&faulty, engine::dry_run(input, columns, &RandomStreams::Keyed(key), control), Some((&table, control)))
     }
 

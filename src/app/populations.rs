@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::remedies::read_request;
+use super::republication::{declared, terms_of};
 use super::series::{LedgerPlace, written};
 use super::service::AppService;
 use crate::identity::Caller;
@@ -15,11 +16,13 @@ use crate::people::{
     Fold, Place, Population, PopulationError, PopulationKey, PopulationRegistry, Separation, SeparationStatement,
 };
 use crate::ports::{
-    AuditAction, AuditEntry, Cursor, NamedPopulation, PeopleEntry, PeopleEntryOutcome, SeparationRecord,
-    SeriesStatement, Statement,
+    AuditAction, AuditEntry, ChainRecord, Cursor, NamedPopulation, PeopleEntry, PeopleEntryOutcome, SeparationRecord,
+    SeriesStatement, Statement, StoreError,
 };
 use crate::problem::{Fault, FaultRemedy, Kind, Problem, nearest_names, similar_name};
-use crate::report::{DefinedPopulation, PeopleStatement, PopulationDetails, PopulationItem, PopulationKeyForm};
+use crate::report::{
+    DefinedPopulation, PeopleStatement, PopulationDetails, PopulationItem, PopulationKeyForm, RepublicationProgress,
+};
 use crate::spec;
 use crate::spec::{DisjointPlaces, NamedPlace, PersonFold, PersonKeyRequest, PopulationRequest, child};
 
@@ -82,10 +85,6 @@ impl AppService {
     ) -> Result<(DefinedPopulation, bool), Problem> {
         if !spec::is_population_name(&name) {
             let detail = format!("a population's name must be {}", spec::POPULATION_NAME);
-            return Err(Problem::new(Kind::MalformedRequest, detail));
-        }
-        if !document["republication"].is_null() {
-            let detail = "republication is not offered yet: leave republication null";
             return Err(Problem::new(Kind::MalformedRequest, detail));
         }
         let request = read_request(document, spec::read_population).await?;
@@ -199,7 +198,40 @@ impl AppService {
         releases.retain(|release| seen.insert(*release));
         let statements = statements.into_iter().filter(|statement| place.has(statement.id)).collect();
         let next = place.next.map(|cursor| cursor.to_string());
-        Ok(PopulationDetails { item, statements, datasets, releases, ledger, next })
+        let progress = self.republication_progress(caller, name).await?;
+        Ok(PopulationDetails { item, statements, datasets, releases, ledger, progress, next })
+    }
+
+    /// Destroys the state of a republished population, with the key that it is encrypted under. Its persons cannot be published
+    /// in it again. A second time changes nothing.
+    ///
+    /// # Errors
+    /// `not-found` where nothing was republished, or the store's problem.
+    pub async fn end_republication(&self, caller: &Caller, name: &str) -> Result<ChainRecord, Problem> {
+        known_population(&self.store.people_registry(&caller.tenant).await?, name)?;
+        let audit_entry = self.audit_entry(caller, AuditAction::EndChain, name);
+        let ended = self.store.end_chain(&caller.tenant, name, audit_entry.at, &audit_entry).await;
+        ended.map_err(|error| match error {
+            StoreError::NotFound => {
+                Problem::new(Kind::NotFound, "nothing of the population was published night after night")
+            }
+            other => other.into(),
+        })
+    }
+
+    /// How far a population is that is published night after night; none of one of which nothing was.
+    pub(super) async fn republication_progress(
+        &self,
+        caller: &Caller,
+        name: &str,
+    ) -> Result<Option<RepublicationProgress>, StoreError> {
+        let chain = self.store.chain(&caller.tenant, name).await?;
+        Ok(chain.map(|chain| RepublicationProgress {
+            nights: chain.current.map(|state| state.version),
+            release: chain.current.map(|state| state.release),
+            pending: chain.pending.map(|state| state.release),
+            ended_at: chain.ended_at.map(written),
+        }))
     }
 
     /// A population with the first statements about it and its datasets.
@@ -337,7 +369,8 @@ pub(super) fn must_be_few(found: usize) -> Result<(), Problem> {
     Err(Problem::new(Kind::WorkLimit, detail).with("limit", MAX_STATEMENTS).with("found", found))
 }
 
-fn known_population<'a>(registry: &'a PopulationRegistry, name: &str) -> Result<&'a Population, Problem> {
+/// A population that is there.
+pub(super) fn known_population<'a>(registry: &'a PopulationRegistry, name: &str) -> Result<&'a Population, Problem> {
     registry.populations.get(name).ok_or_else(|| {
         let detail = format!("there is no such population{}", meant(name, registry));
         Problem::new(Kind::NotFound, detail)
@@ -409,11 +442,12 @@ pub(super) fn contradicted_problem(statements: &[SeparationStatement], wrong: &[
 fn population_of(request: PopulationRequest) -> Population {
     let key =
         |PersonKeyRequest { key_system, columns, fold }| PopulationKey { key_system, columns, fold: fold_of(fold) };
+    let first = request.person.first().map(|key| key.key_system.clone()).unwrap_or_default();
     Population {
+        republication: request.republication.map(|asked| declared(asked, &first)),
         description: request.description,
         person: request.person.into_iter().map(key).collect(),
         max_rows_per_person: request.max_rows_per_person,
-        republication: None,
     }
 }
 
@@ -447,7 +481,7 @@ pub(super) fn shown_population(name: &str, population: &Population) -> Populatio
         description: population.description.clone(),
         person: population.person.iter().map(key).collect(),
         max_rows_per_person: population.max_rows_per_person,
-        republication: None,
+        republication: terms_of(population),
     }
 }
 

@@ -9,13 +9,14 @@ use uuid::Uuid;
 
 use super::people::check_population_of_key;
 use super::remedies::{FaultyDocument, mended_by, remedied};
+use super::republication::{republication_faults, with_terms};
 use super::unknown_names::UnknownNames;
 use crate::clock::Clock;
 use crate::engine::Plan;
 use crate::identity::{Actor, Caller, Scope, Token, TokenHash};
 use crate::inputs::{
-    CompositionConflict, CompositionContext, InputEnv, JobContext, JudgedPeople, KeptReadings, MemoryBudget,
-    ProfileCounts, column_facts, job_memory,
+    ChainPlace, CompositionConflict, CompositionContext, InputEnv, InputError, JobContext, JudgedPeople, KeptReadings,
+    LoadedChain, MemoryBudget, ProfileCounts, column_facts, job_memory,
 };
 use crate::microdata::ColumnProfile;
 use crate::microdata::formats::IngestLimits;
@@ -287,12 +288,25 @@ impl AppService {
         check_population_of_key(caller, dataset.population.as_deref())?;
         let with_releases = self.expand_releases(&dataset, document, &mut unknown).await?;
         let document = with_releases.as_ref().unwrap_or(document);
+        let registry = match document["republish"] {
+            Value::Null => None,
+            _ => Some(self.store.people_registry(&caller.tenant).await?),
+        };
+        let with_terms = registry.as_ref().and_then(|registry| with_terms(document, &dataset, registry));
+        let document = with_terms.as_ref().unwrap_or(document);
         let profiles = dataset.profiles(&self.vault)?;
         let facts = column_facts(dataset.rows, &profiles, &self.limits);
         let (keys, unit) = (dataset.key_columns(), dataset.unit());
         let schema = DatasetSchema { columns: &facts, keys: &keys, unit: &unit };
-        let reading = spec::read(document, &schema, origin);
-        let expanded = with_releases.or(with_taxonomies).or(with_policy);
+        let mut reading = spec::read(document, &schema, origin);
+        if let (Some(registry), Some(specification)) = (&registry, &reading.specification) {
+            let mut more = republication_faults(&dataset, specification, registry);
+            let is_named =
+                |fault: &Fault| reading.faults.iter().any(|of| of.pointer == fault.pointer && of.kind == fault.kind);
+            more.retain(|fault| !is_named(fault));
+            reading.faults.extend(more);
+        }
+        let expanded = with_terms.or(with_releases).or(with_taxonomies).or(with_policy);
         let resolved = ResolvedDocument { dataset, profiles, reading, expanded };
         if unknown.is_empty() {
             return Ok(resolved);
@@ -378,6 +392,10 @@ impl AppService {
         let is_reused = self.reused_release(context, &composition, reuse_key).await?.is_some();
         let CompositionContext { earlier, people, clash, .. } = composition;
         let is_admitted = clash.is_none();
+        if let Some(population) = context.chain().filter(|_| is_admitted && !is_reused) {
+            let place = ChainPlace { tenant: &dataset.tenant, population, is_begun: people.admission.chain.is_some() };
+            LoadedChain::check(self.store.as_ref(), &self.vault, place).await.map_err(InputError::from)?;
+        }
         if let Some(clash) = clash.filter(|clash| clash.binds(specification.unproven.is_some()) && !is_reused) {
             return Err(clash.problem());
         }
@@ -421,9 +439,10 @@ impl AppService {
     /// The store's problem.
     pub(super) async fn reuse_key(
         &self,
-        JobContext { dataset, specification, .. }: &JobContext,
+        context: &JobContext,
         composition: &CompositionContext,
     ) -> Result<[u8; 32], Problem> {
+        let JobContext { dataset, specification, .. } = context;
         let key = |series: Option<&str>, content: &[u8; 32]| {
             let mut hash = self.vault.content_hasher(&dataset.tenant);
             hash.update(b"reuse\0");
@@ -436,6 +455,9 @@ impl AppService {
             hash.finish()
         };
         let (own, content) = (key(None, &dataset.content_hash), &dataset.content_hash);
+        if let Some(population) = context.chain() {
+            return Ok(self.night_key(&dataset.tenant, population, &own).await?);
+        }
         for key in composition.versions.keys().map(|series| key(Some(series), content)).chain([own]) {
             if self.is_taken(&dataset.tenant, &key).await? {
                 return Ok(key);
@@ -449,6 +471,25 @@ impl AppService {
             }
         }
         Ok(own)
+    }
+
+    /// The key of a night, which is that of the last one if both are equal: an equal table after another one is a new night.
+    async fn night_key(&self, tenant: &str, population: &str, own: &[u8; 32]) -> Result<[u8; 32], StoreError> {
+        let chain = self.store.chain(tenant, population).await?;
+        let after = |version: u64| {
+            let mut hash = self.vault.content_hasher(tenant);
+            hash.update(b"night\0");
+            hash.update(own);
+            hash.update(&version.to_be_bytes());
+            hash.finish()
+        };
+        let last = chain.as_ref().and_then(|chain| chain.pending.or(chain.current));
+        if let Some(last) = last.map(|state| after(state.version.saturating_sub(1)))
+            && self.is_taken(tenant, &last).await?
+        {
+            return Ok(last);
+        }
+        Ok(after(chain.map_or(0, |chain| chain.version())))
     }
 
     /// Whether a release has or had a key.

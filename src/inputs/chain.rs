@@ -78,6 +78,22 @@ impl LoadedChain {
         self.state.as_deref()
     }
 
+    /// Whether a release may go on from the chain of a population, without its state.
+    ///
+    /// # Errors
+    /// As of [`LoadedChain::load`].
+    pub async fn check(store: &dyn ChainStore, vault: &Vault, place: ChainPlace<'_>) -> Result<(), ChainReadError> {
+        let ChainPlace { tenant, population, is_begun } = place;
+        let Some(record) = store.chain(tenant, population).await? else {
+            return if is_begun { Err(lost(population)) } else { Ok(()) };
+        };
+        if let Some(pending) = record.pending {
+            return Err(undecided(population, pending.release));
+        }
+        let key = record.wrapped_key.as_deref().and_then(|key| vault.chain_key(record.id, key).ok());
+        if key.is_none() || is_begun && record.current.is_none() { Err(lost(population)) } else { Ok(()) }
+    }
+
     /// Reads the chain of a population, or begins it.
     ///
     /// # Errors

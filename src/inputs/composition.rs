@@ -12,6 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Deserialize;
 use uuid::Uuid;
 
+use super::chain::night_end;
 use super::context::JobContext;
 use super::earlier_coverages::cover_earlier_datasets;
 use super::env::InputEnv;
@@ -52,7 +53,7 @@ pub(crate) struct JudgedPeople {
     pub(crate) admission: Admission,
     /// The statements among that.
     pub(crate) statements: Vec<SeparationStatement>,
-    /// The coverage that the release joins, if there is one.
+    /// The coverage that the release joins, or of the chain that it continues, if there is one.
     joins: Option<LiveCoverage>,
     /// Columns by their names in the ledger.
     names: BTreeMap<String, String>,
@@ -60,7 +61,16 @@ pub(crate) struct JudgedPeople {
 
 impl JudgedPeople {
     /// How the announcement of a job ends whose release publishes these columns.
-    pub(crate) fn end(&self, job: &JobContext, evidence: &Evidence, columns: &BTreeSet<String>) -> AnnouncementEnd {
+    pub(crate) fn end(
+        &self,
+        job: &JobContext,
+        evidence: &Evidence,
+        columns: &BTreeSet<String>,
+        is_held: bool,
+    ) -> AnnouncementEnd {
+        if job.chain().is_some() {
+            return night_end(self.joins.as_ref(), &job.coverage(evidence), columns, is_held);
+        }
         let Some(LiveCoverage { id, coverage, published, .. }) = &self.joins else { return AnnouncementEnd::Live };
         let (mut coverage, mut published) = (coverage.clone(), published.clone());
         let DatasetRecord { id: dataset, population, .. } = &job.dataset;
@@ -170,6 +180,8 @@ impl JobContext {
     /// [`InputError::Purged`]; the store's; [`StoreError::Corrupt`] when an entry cannot be read: a ledger that is not
     /// understood is not an empty one.
     pub(crate) async fn composition(&self, env: &InputEnv) -> Result<CompositionContext, InputError> {
+        // by whose terms goes before whose persons
+        self.republished(env).await?;
         let people = self.chosen_people(env).await?;
         match self.look(env, &people, JudgedAt::Now).await? {
             LedgerLook::Decided(found) => Ok(*found),
@@ -183,8 +195,12 @@ impl JobContext {
     /// # Errors
     /// As of [`JobContext::composition`].
     pub(crate) async fn adopt(&self, env: &InputEnv, job: Uuid, found: &JudgedPeople) -> Result<(), InputError> {
+        // of a chain, the persons are there, and nothing else is known of its rows
+        if self.chain().is_some() {
+            return Ok(());
+        }
         let people = self.people(env).await?;
-        let end = found.end(self, &people.evidence, &BTreeSet::new());
+        let end = found.end(self, &people.evidence, &BTreeSet::new(), false);
         let (Some(joins), AnnouncementEnd::Joined { coverage, .. }) = (&found.joins, &end) else { return Ok(()) };
         if joins.coverage == *coverage {
             return Ok(());
@@ -204,14 +220,25 @@ impl JobContext {
 
     /// The coverage of the rows of the dataset, as a job announces it whose release publishes these columns.
     pub(crate) fn announcement(&self, job: Uuid, people: &JobPeople, published: BTreeSet<String>) -> NewCoverage {
-        let DatasetRecord { id, tenant, population, .. } = &self.dataset;
         NewCoverage {
-            tenant: tenant.clone(),
+            tenant: self.dataset.tenant.clone(),
             job,
-            coverage: Coverage::new(*id, population.as_deref(), &people.evidence),
+            coverage: self.coverage(&people.evidence),
             published,
             cuts: people.evidence.signatures.iter().map(|sample| sample.is_cut).collect(),
         }
+    }
+
+    /// The population that the job publishes night after night.
+    pub(crate) fn chain(&self) -> Option<&str> {
+        self.dataset.population.as_deref().filter(|_| self.specification.republish.is_some())
+    }
+
+    /// What is known of rows of the dataset with this evidence, which the job publishes.
+    fn coverage(&self, evidence: &Evidence) -> Coverage {
+        let DatasetRecord { id, population, .. } = &self.dataset;
+        let coverage = Coverage::new(*id, population.as_deref(), evidence);
+        Coverage { chain: self.chain().map(str::to_owned), ..coverage }
     }
 
     /// What the ledger holds about these people at a moment.
@@ -261,7 +288,7 @@ impl PeopleCheck<'_> {
             population: self.job.dataset.population.as_deref(),
             evidence: &self.people.evidence,
             publishes: &publishes,
-            is_republication: false,
+            is_republication: self.job.chain().is_some(),
         };
         let policy = self.env.store.tenant_settings(self.tenant()).await?.unrelated;
         let view = LedgerView { live: &standing.live, pending: &standing.pending, statements: &statements, policy };
@@ -319,9 +346,10 @@ impl PeopleCheck<'_> {
         let by_statement = |of: &&SeparationStatement| admission.basis.contains(&Basis::Statement(of.id));
         let statements = statements.iter().filter(by_statement).cloned().collect();
         let same = same_of(&admission, standing);
+        let chain = || standing.live.iter().find(|live| admission.chain == Some(live.id));
         let people = JudgedPeople {
             statements,
-            joins: same.first().map(|live| (*live).clone()),
+            joins: same.first().copied().or_else(chain).cloned(),
             names: BTreeMap::new(),
             admission,
         };

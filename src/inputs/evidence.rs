@@ -66,13 +66,22 @@ impl<'a> StoredRows<'a> {
     /// # Errors
     /// [`InputError`]
     pub(crate) fn chunk(&self, number: u32) -> Result<Chunk, InputError> {
+        self.columns(number, &(0..self.names.len()).collect::<Vec<_>>())
+    }
+
+    /// Some columns of a chunk, in this order.
+    ///
+    /// # Errors
+    /// [`InputError`]
+    pub(crate) fn columns(&self, number: u32, places: &[usize]) -> Result<Chunk, InputError> {
         let InputEnv { handle, store, .. } = self.env;
-        let column = |column: u32| -> Result<_, InputError> {
+        let column = |&place: &usize| -> Result<_, InputError> {
+            let column = place as u32;
             let payload = handle.block_on(store.get_column_chunk(self.dataset.id, number, column))?;
             let payload = payload.ok_or_else(|| missing(self.env, self.dataset))?;
             Ok(column_of(&self.key, number, column, &payload)?)
         };
-        let columns: Vec<_> = (0..self.names.len() as u32).map(column).collect::<Result<_, _>>()?;
+        let columns: Vec<_> = places.iter().map(column).collect::<Result<_, _>>()?;
         Ok(Chunk { rows: columns.first().map_or(0, |column| column.rows() as u32), columns })
     }
 }

@@ -49,7 +49,7 @@ impl JobContext {
         let extra = self.extra_columns(env, earlier);
         let named = find_earlier_releases(env, self, earlier).await?;
         Ok(JobInputs {
-            release_bytes: job_memory(dataset, profiles, specification),
+            release_bytes: job_memory(dataset, profiles, specification).saturating_add(self.night_memory(env).await?),
             extra_bytes: extra_columns_memory(dataset, profiles, specification, &extra.indexes),
             earlier_bytes: earlier_releases_memory(self, earlier, &named),
             extra,

@@ -23,6 +23,7 @@ mod people_reading;
 mod profiles;
 mod record_match;
 mod remedies;
+mod republication;
 
 pub use chain::{ChainAttempt, ChainPlace, ChainReadError, LoadedChain, night_end};
 pub(crate) use columns::{column_of, load};
@@ -43,3 +44,4 @@ pub use people::{JobPeople, JobPersons, PersonKeys, RowChoice, announce, chosen_
 pub(crate) use people_audit::{AuditedEntry, PeopleAudit, PeopleAuditError};
 pub use people_reading::{KeptReadings, PeopleLedger, StandingCoverages, standing};
 pub(crate) use profiles::{ProfileCounts, column_facts, encrypt_profiles, specification_of};
+pub(crate) use republication::{RepublishedPopulation, republished_population};

@@ -12,21 +12,21 @@ use tokio::runtime::Handle;
 use uuid::Uuid;
 
 use super::runner::{JobAssignment, JobReservation, JobRunner, RunCompletion, RunError};
-use super::turn::Turn;
+use super::turn::{Turn, is_held};
 use crate::clock::Clock;
 use crate::control::{Control, Phase};
 use crate::engine;
-use crate::engine::{PartStore, ReleaseInput, VerifiedRelease};
+use crate::engine::{PartStore, ReleaseInput, RepublishInput, VerifiedRelease};
 use crate::inputs::{
-    ColumnSelection, CompositionContext, InputEnv, InputError, JobContext, JudgedPeople, KeptReadings, MemoryBudget,
-    PartStorage,
+    ChainAttempt, ChainPlace, ColumnSelection, CompositionContext, InputEnv, InputError, JobContext, JudgedPeople,
+    KeptReadings, LoadedChain, MemoryBudget, PartStorage, RepublishedPopulation,
 };
 use crate::ledger::EarlierDisclosures;
 use crate::microdata::Table;
 use crate::microdata::formats::IngestLimits;
 use crate::people::{PeopleClaim, Separation, SeparationStatement};
 use crate::ports::{
-    CommitOutcome, DatasetRecord, JobRecord, NewDisclosure, NewRelease, ReleaseCommit, Store, StoreError,
+    ChainStep, CommitOutcome, DatasetRecord, JobRecord, NewDisclosure, NewRelease, ReleaseCommit, Store, StoreError,
 };
 use crate::problem::{Kind, Problem};
 use crate::publication::{
@@ -98,13 +98,11 @@ impl Publisher {
         let env = self.env(handle, store);
         let mut context = handle.block_on(JobContext::for_job(job, &env))?;
         let evidence = context.choose_rows(&env, control)?;
-        let (table, JobContext { dataset, specification, .. }) = (context.load(&env, control)?, &context);
+        let JobContext { dataset, specification, .. } = &context;
         let streams = RandomStreams::Keyed(ReleaseKey::from_bytes(*assignment.release_key));
         let work = PublishRun { assignment, dataset, specification, streams: &streams, clock: &self.clock };
         let mut turn = Turn::new(assignment, &env, &context, &evidence).seeing(seen);
-        let (mut made, extra_columns, extra) = (None::<MadeRelease>, ColumnSelection::default(), None);
-        let mut maker =
-            ReleaseMaker { publisher: self, work: &work, env: &env, context: &context, table, extra_columns, extra };
+        let (mut made, mut maker) = (None::<MadeRelease>, self.maker(&work, &env, &context, control)?);
         let mut tries = 0;
         while tries < MAX_LEDGER_RETRIES {
             control.check()?;
@@ -112,7 +110,7 @@ impl Publisher {
             let CompositionContext { earlier, versions, people, .. } = found;
             let release = match made.take() {
                 // what moved was other people's
-                Some(release) if release.is_up_to_date(&earlier, &people) => {
+                Some(release) if release.is_up_to_date(&earlier, &people) && maker.goes_on_from(&release)? => {
                     MadeRelease { basis: ReleaseBasis { earlier, people }, ..release }
                 }
                 outdated => {
@@ -149,6 +147,19 @@ impl Publisher {
         Ok(None)
     }
 
+    /// With the rows that are published.
+    fn maker<'a>(
+        &'a self,
+        work: &'a PublishRun<'a>,
+        env: &'a InputEnv,
+        context: &'a JobContext,
+        control: &Control,
+    ) -> Result<ReleaseMaker<'a>, RunError> {
+        let (night, table) = (NightRows::read(context, env, control)?, context.load(env, control)?);
+        let extra_columns = ColumnSelection::default();
+        Ok(ReleaseMaker { publisher: self, work, env, context, table, extra_columns, extra: None, night })
+    }
+
     fn env(&self, handle: &Handle, store: &Arc<dyn Store>) -> InputEnv {
         InputEnv {
             handle: handle.clone(),
@@ -164,12 +175,12 @@ impl Publisher {
     fn make(
         &self,
         work: &PublishRun<'_>,
-        table: &Table,
-        extra: Option<&Table>,
+        source: ReleaseSource<'_>,
         basis: &ReleaseBasis,
         control: &Control,
     ) -> Result<MadeCommit, RunError> {
         let ReleaseBasis { earlier, people } = basis;
+        let ReleaseSource { table, extra, night } = source;
         let id = Uuid::now_v7();
         let provenance = Provenance {
             id: Some(id),
@@ -185,15 +196,16 @@ impl Publisher {
             .contributions
             .as_ref()
             .map(|of| LeftOutContributions { left_out_rows: of.left_out_rows, cut_persons: of.cut_persons });
-        let (provenance, republish) = (&provenance, None);
+        let (provenance, republish) = (&provenance, night.map(ChainedNight::input));
         let order =
             ReleaseInput { specification, table, extra, streams, earlier, provenance, contributions, republish };
         let mut storage = EnginePartStore(work.storage());
-        let released = engine::release(&order, &mut storage, control)?;
+        let mut released = engine::release(&order, &mut storage, control)?;
         control.begin(Phase::Commit, 1)?;
+        let chain = night.map(|night| night.keep(work, released.state.take())).transpose()?;
         let ciphertext = self.ciphertext(work.dataset, id, &released.internal)?;
         let columns = released.disclosures.iter().flat_map(|of| of.attributes.iter().cloned()).collect();
-        let commit = ReleaseCommit { internal_report: Some(ciphertext), ..work.commit(id, released)? };
+        let commit = ReleaseCommit { internal_report: Some(ciphertext), chain, ..work.commit(id, released)? };
         Ok(MadeCommit { commit, columns })
     }
 
@@ -248,6 +260,8 @@ struct ReleaseMaker<'a> {
     /// Other columns that earlier releases have.
     extra_columns: ColumnSelection,
     extra: Option<Table>,
+    /// The persons of a night.
+    night: Option<NightRows>,
 }
 
 impl ReleaseMaker<'_> {
@@ -257,7 +271,10 @@ impl ReleaseMaker<'_> {
             self.extra = self.context.load_extra(self.env, &columns, control)?;
             self.extra_columns = columns;
         }
-        let made = self.publisher.make(self.work, &self.table, self.extra.as_ref(), &basis, control);
+        let chain = self.chain(&basis.people)?;
+        let night = self.night.as_ref().zip(chain.as_ref()).map(|(rows, chain)| ChainedNight { rows, chain });
+        let source = ReleaseSource { table: &self.table, extra: self.extra.as_ref(), night };
+        let made = self.publisher.make(self.work, source, &basis, control);
         let made = made.map_err(|error| match error {
             RunError::Refused(problem) => {
                 let (job, limits) = (&self.work.assignment.job, &self.publisher.limits);
@@ -266,6 +283,71 @@ impl ReleaseMaker<'_> {
             other => other,
         })?;
         Ok(MadeRelease { basis, made })
+    }
+
+    /// The chain that the release continues, or begins.
+    fn chain(&self, people: &JudgedPeople) -> Result<Option<LoadedChain>, RunError> {
+        let Some(NightRows { population, .. }) = &self.night else { return Ok(None) };
+        let InputEnv { handle, store, vault, .. } = self.env;
+        let (tenant, is_begun) = (&self.work.assignment.job.tenant, people.admission.chain.is_some());
+        let place = ChainPlace { tenant, population: &population.name, is_begun };
+        let loaded = handle.block_on(LoadedChain::load(store.as_ref(), vault, place));
+        Ok(Some(loaded.map_err(InputError::from)?))
+    }
+
+    /// Whether no other release of the population came after the one that a release continues.
+    fn goes_on_from(&self, release: &MadeRelease) -> Result<bool, RunError> {
+        let Some(NightRows { population, .. }) = &self.night else { return Ok(true) };
+        let InputEnv { handle, store, .. } = self.env;
+        let chain = handle.block_on(store.chain(&self.work.assignment.job.tenant, &population.name))?;
+        let version = chain.filter(|chain| chain.pending.is_none()).map(|chain| chain.version());
+        Ok(version.is_some() && version == release.made.commit.chain.map(|step| step.from))
+    }
+}
+
+/// What a release is made of.
+#[derive(Clone, Copy)]
+struct ReleaseSource<'a> {
+    table: &'a Table,
+    /// Other columns that earlier releases have.
+    extra: Option<&'a Table>,
+    night: Option<ChainedNight<'a>>,
+}
+
+/// The persons of a table that is published night after night.
+struct NightRows {
+    population: RepublishedPopulation,
+    /// The hash of the person of each row.
+    persons: Vec<[u8; 16]>,
+}
+
+impl NightRows {
+    fn read(context: &JobContext, env: &InputEnv, control: &Control) -> Result<Option<Self>, RunError> {
+        let Some(population) = env.handle.block_on(context.republished(env))? else { return Ok(None) };
+        let persons = context.persons_of_rows(env, &population.key_system, control)?;
+        Ok(Some(Self { population, persons }))
+    }
+}
+
+/// A night, with the chain that it continues.
+#[derive(Clone, Copy)]
+struct ChainedNight<'a> {
+    rows: &'a NightRows,
+    chain: &'a LoadedChain,
+}
+
+impl<'a> ChainedNight<'a> {
+    fn input(self) -> RepublishInput<'a> {
+        let NightRows { population, persons } = self.rows;
+        RepublishInput { state: self.chain.state(), persons, key: &population.key_system }
+    }
+
+    /// Keeps the state that the night leaves behind; the commit makes it current.
+    fn keep(self, work: &PublishRun<'_>, state: Option<Vec<u8>>) -> Result<ChainStep, RunError> {
+        let state = state.ok_or_else(|| StoreError::corrupt("a night has left no state behind"))?;
+        let JobAssignment { handle, store, job, attempt, .. } = work.assignment;
+        let attempt = ChainAttempt { job: job.id, attempt: *attempt };
+        Ok(handle.block_on(self.chain.keep(store.as_ref(), attempt, &state))?)
     }
 }
 
@@ -370,11 +452,6 @@ fn manifest_statement(statement: &SeparationStatement) -> ManifestStatement {
         reason: statement.reason.clone(),
         recorded_at: at.to_rfc3339_opts(SecondsFormat::Secs, true),
     }
-}
-
-/// Whether the release is to wait for an approval.
-fn is_held(job: &JobRecord) -> bool {
-    job.specification["hold"] == true
 }
 
 /// The parts of an attempt, as the engine wants them.

@@ -14,7 +14,7 @@ use crate::inputs::{
     PeopleAuditError, announce, read_earlier_releases,
 };
 use crate::people::CoverageId;
-use crate::ports::{AnnouncedCoverage, AnnouncementEnd, JobStatus, StoreError, release_ended_problem};
+use crate::ports::{AnnouncedCoverage, AnnouncementEnd, JobRecord, JobStatus, StoreError, release_ended_problem};
 use crate::problem::{Kind, Problem};
 use crate::spec::PeopleChoice;
 
@@ -145,14 +145,15 @@ impl<'a> Turn<'a> {
         let (Some(announced), Some(ending), Some(audit)) = (&self.announced, ending, &mut self.audit) else {
             return Err(StoreError::corrupt("a release is not announced").into());
         };
+        let joined: Vec<CoverageId> = people.admission.same.iter().copied().chain(people.admission.chain).collect();
         let audited = audit.check(&AuditedEntry {
             id: announced.id,
             ticket: announced.ticket,
             rows,
             columns: &announced.columns,
-            joined: &people.admission.same,
-            chain: None,
-            is_held: false,
+            joined: &joined,
+            chain: self.context.chain(),
+            is_held: is_held(&self.assignment.job),
             end: &ending.end,
             manifest,
         });
@@ -172,7 +173,8 @@ impl<'a> Turn<'a> {
     /// How the announcement ends with the release.
     pub(super) fn end(&self, people: &JudgedPeople) -> Option<AnnouncedCoverage> {
         let Announcement { id, columns, .. } = self.announced.as_ref()?;
-        Some(AnnouncedCoverage { id: *id, end: people.end(self.context, &self.people.evidence, columns) })
+        let is_held = is_held(&self.assignment.job);
+        Some(AnnouncedCoverage { id: *id, end: people.end(self.context, &self.people.evidence, columns, is_held) })
     }
 
     /// Makes void what was announced. After a commit it has ended already.
@@ -186,6 +188,11 @@ impl<'a> Turn<'a> {
             Err(error) => tracing::warn!(error = %error, "an announcement stays until its job has ended"),
         }
     }
+}
+
+/// Whether the release is to wait for an approval.
+pub(super) fn is_held(job: &JobRecord) -> bool {
+    job.specification["hold"] == true
 }
 
 /// Nothing is released that the audit has not verified.

@@ -40,7 +40,10 @@ pub use manifest::{
 };
 pub use method_details::MethodDetailsForm;
 pub use page::{ChartError, PAGE_POLICY, internal_report_page, report_page};
-pub use population::{DefinedPopulation, PeopleStatement, PopulationDetails, PopulationItem, PopulationKeyForm};
+pub use population::{
+    AutoNewcomers, DefinedPopulation, LeastNewcomers, PeopleStatement, PopulationDetails, PopulationItem,
+    PopulationKeyForm, RepublicationProgress, RepublicationTerms,
+};
 pub use public::{Certainty, PublicReport, public_report};
 pub use ratio::ManifestRatio;
 pub use reading::publication_of;

@@ -1,11 +1,12 @@
 //! A population for readers: who it is about, what was said of it, and what was published of it. It has neither hashes
 //! nor counts of persons.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
 use super::series::Series;
+use crate::publication::{BucketMerging, ChangedValues};
 
 /// A population.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, ToSchema)]
@@ -19,9 +20,58 @@ pub struct PopulationItem {
     /// How many rows a person may have in an upload that does not say.
     #[schema(minimum = 1)]
     pub max_rows_per_person: u64,
-    /// Null: its persons are published once.
-    #[schema(value_type = Option<String>)]
-    pub republication: Option<()>,
+    /// The terms under which its table is published night after night; null where each person is published once.
+    pub republication: Option<RepublicationTerms>,
+}
+
+/// The terms under which the table of a population is published night after night. They stay once something is published.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
+pub struct RepublicationTerms {
+    /// The key system by which persons are known.
+    pub key_system: String,
+    /// What becomes of changed sensitive values.
+    pub changes: ChangedValues,
+    /// Which buckets are joined.
+    pub merge: BucketMerging,
+    /// Fewer newcomers wait, unless a job says otherwise.
+    pub min_newcomers: LeastNewcomers,
+    /// A bucket has a single survivor if its other members were absent on this number of last nights.
+    pub grace: u32,
+    /// Persons who were absent on this number of nights are forgotten, unless a job says otherwise.
+    pub forget_after: Option<u32>,
+}
+
+/// The smallest number of newcomers that are published.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
+#[serde(untagged)]
+#[schema(as = NewcomersThreshold)]
+pub enum LeastNewcomers {
+    /// This many.
+    Number(u64),
+    /// `auto`: it follows from what the night before shows.
+    Auto(AutoNewcomers),
+}
+
+/// A number that follows from what the night before shows.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum AutoNewcomers {
+    /// The only one.
+    Auto,
+}
+
+/// How far a population is that is published night after night.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, ToSchema)]
+pub struct RepublicationProgress {
+    /// The number of nights that count; null before the first and after the end.
+    pub nights: Option<u64>,
+    /// The last release that counts.
+    pub release: Option<Uuid>,
+    /// A held release that is not decided: until it is, no other night is published.
+    pub pending: Option<Uuid>,
+    /// When the state was destroyed, so that no more nights follow.
+    #[schema(format = DateTime)]
+    pub ended_at: Option<String>,
 }
 
 /// A key system of a population.
@@ -81,6 +131,8 @@ pub struct PopulationDetails {
     /// What these datasets disclose, and what was declared of attributes; null as long as the population has neither
     /// datasets nor statements about attributes.
     pub ledger: Option<Series>,
+    /// How far its republication is; null where nothing was published night after night.
+    pub progress: Option<RepublicationProgress>,
     /// The `cursor` of the next page; null on the last page.
     pub next: Option<String>,
 }

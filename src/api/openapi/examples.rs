@@ -65,6 +65,7 @@ files! {
     "releases.json", "A list of one release";
     "report.html", "What a release promises, as a page";
     "report.json", "The release as sentences";
+    "republication_ended.json", "A population that is not published any more";
     "sequential.json", "A table after an earlier one: no group of their join has one row";
     "series.json", "The series of the hospital table";
     "slicing.json", "Two columns that keep zip codes with hospitals";

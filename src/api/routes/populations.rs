@@ -3,6 +3,7 @@
 use axum::Json;
 use axum::extract::State;
 use axum::http::{HeaderName, StatusCode, header};
+use chrono::{DateTime, Utc};
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -70,6 +71,34 @@ pub(in crate::api) async fn get(
     let (after, limit) = (page::cursor(paging.cursor.as_deref())?, page::limit(paging.limit)?);
     let _permit = app.plans.try_acquire(&caller.tenant)?;
     app.service.population(&caller, &name, after, limit).await.map(Json)
+}
+
+/// A receipt for the end of a republication.
+#[derive(Serialize, ToSchema)]
+pub(in crate::api) struct RepublicationReceipt {
+    /// The population.
+    population: String,
+    /// The time of the end.
+    ended_at: Option<DateTime<Utc>>,
+    /// Whether the key of its state is destroyed, so that no copy of its bytes in the store is readable.
+    key_destroyed: bool,
+}
+
+/// Ends the republication of a population
+///
+/// The service destroys the state that the next night would go on from, and its key: nothing then says which value a person has.
+/// Releases and ledger remain, and persons who were published cannot be published again in this population or elsewhere. A second
+/// call gives the same receipt.
+#[utoipa::path(delete, path = "/v1/populations/{name}/republication", tag = "populations", params(("name" = String, Path)),
+    responses((status = 200, body = RepublicationReceipt)))]
+pub(in crate::api) async fn end_republication(
+    State(app): State<App>,
+    Authenticated(caller): Authenticated,
+    NamePath(name): NamePath,
+) -> Result<Json<RepublicationReceipt>, Problem> {
+    let ended = app.service.end_republication(&caller, &name).await?;
+    let key_destroyed = ended.wrapped_key.is_none();
+    Ok(Json(RepublicationReceipt { population: name, ended_at: ended.ended_at, key_destroyed }))
 }
 
 /// The statements that now stand.

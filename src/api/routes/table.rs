@@ -426,6 +426,12 @@ route_table! {
         answers: &[("200", "The population.", &[(JSON, "population_details.json")])],
         problems: &[NotFound],
     }
+    DELETE "/v1/populations/{name}/republication" => populations::end_republication, "end_republication" {
+        access: Needs(LedgerOverride),
+        requests: &[],
+        answers: &[("200", "The receipt, also of a second call.", &[(JSON, "republication_ended.json")])],
+        problems: &[NotFound, StorageFull],
+    }
     POST "/v1/populations/{name}/statements" => populations::declare, "enter_statements" {
         access: Needs(LedgerOverride),
         requests: &[(JSON, "population_statement.json")],

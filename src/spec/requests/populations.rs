@@ -12,6 +12,7 @@ use crate::spec::grammar::document::{
     define_as, document, reference, scalar,
 };
 use crate::spec::grammar::reader::{FaultList, child};
+use crate::spec::grammar::republish::{RepublishMembers, RepublishSpec};
 
 /// Most places of one list, and most names of attributes.
 const MAX_PLACES: usize = 1_000;
@@ -180,17 +181,6 @@ scalar! {
     {"type": "string", "maxLength": 500}
 }
 
-/// Not offered yet: nothing but null.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub(in crate::spec) struct NotOffered;
-
-scalar! {
-    NotOffered: "null",
-    |_| None,
-    |_| Value::Null,
-    {"type": "string", "maxLength": 0}
-}
-
 document! {
     /// A key system of a population, with the columns that have it unless an upload names others.
     PersonKeyMembers as "PersonKey" {
@@ -217,8 +207,9 @@ document! {
         optional disjoint_from: DisjointPlaces,
         /// Why, in 1 to 500 characters; with `disjoint_from` alone.
         optional reason: Reason,
-        /// Null: not offered yet.
-        optional republication: NotOffered,
+        /// The terms under which its table is published night after night; without them, each person is published once. Persons are
+        /// known by the first key system. Once a table of the population is published, the terms stay.
+        optional republication: RepublishMembers,
     }
 }
 
@@ -355,6 +346,8 @@ pub struct PopulationRequest {
     pub disjoint_from: Option<DisjointPlaces>,
     /// Why; empty without such places.
     pub reason: String,
+    /// The terms under which its table is published night after night.
+    pub republication: Option<RepublishSpec>,
 }
 
 /// Statements about a population.
@@ -384,14 +377,31 @@ pub fn read_population(document: &Value) -> Result<PopulationRequest, Vec<Fault>
             faults.range(members.at("reason"), "nothing, or disjoint_from too, whose reason it is");
         }
         let person = person(&members.person, faults);
+        check_republication(&members, faults);
         Some(PopulationRequest {
             description: members.description.value.map(|words| words.0).unwrap_or_default(),
             person,
             max_rows_per_person: members.max_rows_per_person.value.map_or(1, |rows| rows.0),
             disjoint_from: members.disjoint_from.value,
             reason: members.reason.value.map(|reason| reason.0).unwrap_or_default(),
+            republication: members.republication.value.as_ref().map(RepublishSpec::from),
         })
     })
+}
+
+/// A table that is published night after night has one row of each person, who is known by a key.
+fn check_republication(members: &PopulationMembers, faults: &mut FaultList) {
+    if members.republication.value.is_none() {
+        return;
+    }
+    if members.person.value.iter().flat_map(Array::values).next().is_none() && !members.person.is_faulty {
+        let detail = "persons are known from night to night by their key: name a key system in person";
+        faults.push(Fault::new(members.at("republication"), Kind::RepublishNeedsRecordKey, detail));
+    }
+    if members.max_rows_per_person.value.is_some_and(|rows| rows.0 > 1) {
+        let detail = "a republished table has one row of each person: leave out max_rows_per_person";
+        faults.push(Fault::new(members.at("max_rows_per_person"), Kind::RepublishUnsupported, detail));
+    }
 }
 
 /// The key systems, each once and with columns.
@@ -490,8 +500,10 @@ mod tests {
             "/reason",
         ];
         assert_eq!(faults(read_population(&faulty).unwrap_err()), expected);
-        let alone = json!({"reason": "x", "republication": {}});
-        assert_eq!(faults(read_population(&alone).unwrap_err()), ["/reason", "/republication"]);
+        let alone = json!({"reason": "x", "max_rows_per_person": 2, "republication": {"grace": -1}});
+        assert_eq!(faults(read_population(&alone).unwrap_err()), ["/reason", "/republication/grace"]);
+        let keyless = json!({"max_rows_per_person": 2, "republication": {}});
+        assert_eq!(faults(read_population(&keyless).unwrap_err()), ["/max_rows_per_person", "/republication"]);
     }
 
     #[test]

@@ -12,6 +12,7 @@ pub(crate) mod nights;
 pub(crate) mod population_pages;
 pub(crate) mod populations;
 mod remedies;
+pub(crate) mod republished;
 pub(crate) mod scenarios;
 pub(crate) mod transfer;
 pub(crate) mod undeclared;

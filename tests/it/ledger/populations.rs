@@ -178,9 +178,12 @@ async fn every_fault_of_a_population_is_named_at_once() {
     ] {
         server.put(CLINIC, &document).await.fault(pointer, "parameter-range");
     }
-    let offered = server.put(CLINIC, &json!({"republication": {"every": "P1D"}})).await;
-    let offered = offered.problem(400, "malformed-request");
-    assert!(text(&offered["detail"]).contains("republication is not offered yet"));
+    server
+        .put(CLINIC, &json!({"republication": {"every": "P1D"}}))
+        .await
+        .fault("/republication/every", "unknown-field");
+    let keyless = json!({"republication": {}});
+    server.put(CLINIC, &keyless).await.fault("/republication", "republish-needs-record-key");
     let long = format!("/v1/populations/{}", "x".repeat(501));
     for path in [
         "/v1/populations/all",

@@ -165,6 +165,7 @@ pub(crate) const ROUTES: &[Route] = &[
     ("POST", "/v1/series/{name}/disclosures", Some(Scope::LedgerOverride), APPROVERS, 201, 422),
     ("GET", "/v1/populations", Some(Scope::LedgerRead), APPROVERS, 200, 200),
     ("GET", "/v1/populations/{name}", Some(Scope::LedgerRead), APPROVERS, 200, 404),
+    ("DELETE", "/v1/populations/{name}/republication", Some(Scope::LedgerOverride), APPROVERS, 404, 404),
     ("POST", "/v1/populations/{name}/statements", Some(Scope::LedgerOverride), APPROVERS, 201, 404),
     // a new one each time
     ("PUT", "/v1/populations/{name}", Some(Scope::LedgerOverride), APPROVERS, 201, 201),
