@@ -1,23 +1,24 @@
 #!/bin/sh
-# Publishes the people that last night's export has for the first time. For cron, which mails what stands on standard error:
+# Publishes last night's export of a table that changes every night. For cron, which mails what stands on standard error:
 #
 #   15 3 * * *  publisher  /usr/local/lib/guardian/nightly.sh /etc/guardian/nightly.env
 #
 # The environment file sets GUARDIAN_URL, KEY_FILE (a file with a key of the preset pipeline), EXPORTS (a folder with 2026-03-01.csv, ...),
-# POPULATION (whose people the exports are about), JOB (a job document without its dataset) and RELEASES (a folder for
-# 2026-03-01.zip, ...). A second argument names the night. An officer defines the population once, with the columns that
-# identify its people:
+# POPULATION (whose people the exports are about), JOB (a job document without its dataset, of the method anatomy or bucketize) and
+# RELEASES (a folder for 2026-03-01.zip, ...). A second argument names the night. An officer defines the population once, with
+# the columns that identify its people, before anything of it is published:
 #
 #   curl -X PUT ... $GUARDIAN_URL/v1/populations/clinic --data '{"description": "patients of the clinic",
-#       "person": [{"key_system": "patient", "columns": ["patient"]}]}'
+#       "person": [{"key_system": "patient", "columns": ["patient"]}], "republication": {}}'
 #
-# Who was published on an earlier night is left out: two releases about one person would reveal more than each of them. A
-# night with too few newcomers for the rules is refused, and these people are published with the next night.
+# Every night shows everybody who is in the export, and all nights together reveal no more than one. People who are new wait
+# until there are enough of them; a row whose sensitive value is another one waits until the value is back.
 #
 # Safe to run twice: a night that is published is left alone, and a run that was cut off is taken up where it was, because
-# every request bears a key that follows from the date. Needs curl, jq, flock and GNU date.
+# every request bears a key that follows from the date. An export that is like the one before gives that release again. Needs
+# curl, jq, flock and GNU date.
 #
-# Ends with 0: published, now or before, or there is no one new. 65: refused. 66: there is no export. 69: the service cannot be reached. 75: another run
+# Ends with 0: published, now or before. 65: refused. 66: there is no export. 69: the service cannot be reached. 75: another run
 # is under way. 78: the environment file is not right.
 set -eu
 umask 077
@@ -74,15 +75,7 @@ call() {
         sleep "${after:-$attempt}"
         attempt=$((attempt + 1))
     done
-    no_one_new .
     fail 65 "$path: $code $(said .)"
-}
-
-# ends well if a problem document at a place of the answer says that all people were published before
-no_one_new() {
-    case $(jq -r "$1"' | .type? // empty' "$work/body" 2>/dev/null) in
-    */nobody-new) exit 0 ;;
-    esac
 }
 
 # what a problem document at a place of the answer says
@@ -93,7 +86,7 @@ said() {
 call "/v1/datasets?name=export-$night&population=$POPULATION" --header "Content-Type: text/csv" \
     --header "Idempotency-Key: export-$night" --data-binary "@$export"
 jq -r '.warnings[]? | "nightly: \(.type): \(.detail)"' "$work/body" >&2
-jq --arg dataset "$(jq -r .id "$work/body")" '. + {$dataset, people: "unpublished"}' "$JOB" >"$work/job.json"
+jq --arg dataset "$(jq -r .id "$work/body")" '. + {$dataset, republish: (.republish // {})}' "$JOB" >"$work/job.json"
 call "/v1/jobs" --header "Content-Type: application/json" --header "Idempotency-Key: publish-$night" \
     --data-binary "@$work/job.json"
 job=$(jq -r .id "$work/body")
@@ -103,7 +96,6 @@ while :; do
     queued | running) call "/v1/jobs/$job?wait=60" ;;
     succeeded) break ;;
     *)
-        no_one_new .problem
         fail 65 "the job $job is $state: $(said .problem)"
         ;;
     esac

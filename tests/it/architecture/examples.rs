@@ -14,9 +14,9 @@ use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use tempfile::TempDir;
 
-use crate::ledger::data_subjects::{HEADER, patients};
-use crate::ledger::nights::candidates;
+use crate::ledger::republished::{five_nights, shown};
 use crate::support::harness::{Client, Process, guardian, run, text};
+use crate::support::nights::{Intersection, csv, document};
 
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -235,19 +235,19 @@ async fn a_night_is_published_once() {
     let at = |name: &str| home.path().join(name);
     fs::create_dir(at("exports")).unwrap();
     let nights = ["2026-03-01", "2026-03-02", "2026-03-03", "2026-03-04", "2026-03-05"];
-    for (night, count) in nights.iter().zip([900, 960, 1020, 1020, 1090]) {
-        fs::write(at("exports").join(format!("{night}.csv")), patients(0..count, HEADER)).unwrap();
+    for (night, table) in nights.iter().zip(five_nights()) {
+        fs::write(at("exports").join(format!("{night}.csv")), csv(&table)).unwrap();
     }
     let good = at("good.json");
-    let method =
-        json!({"type": "versatile", "rules": ["age -> dx"], "default_guarantee": {"type": "l_diversity", "l": 2}});
-    fs::write(&good, json!({"unlisted": "drop", "method": method}).to_string()).unwrap();
+    let mut job = document(3, json!({}));
+    job.as_object_mut().unwrap().remove("republish");
+    fs::write(&good, job.to_string()).unwrap();
     let environment = |job: &Path, url: &str| {
         let lines = [
             format!("GUARDIAN_URL={url}"),
             format!("KEY_FILE={}", file_of("pipeline").display()),
             format!("EXPORTS={}", at("exports").display()),
-            "POPULATION=clinic".to_owned(),
+            "POPULATION=staff".to_owned(),
             format!("JOB={}", job.display()),
             format!("RELEASES={}", at("releases").display()),
         ];
@@ -269,8 +269,9 @@ async fn a_night_is_published_once() {
     let (status, said) = nightly(&[], "2026-03-01").await.unwrap();
     assert!(status == Some(65) && said.contains("the population is unknown"), "{status:?} {said}");
     let officer = process.with_token(&key_in(&file_of("officer")));
-    let clinic = json!({"description": "patients", "person": [{"key_system": "patient", "columns": ["id"]}]});
-    officer.put("/v1/populations/clinic", &clinic).await.ok(201);
+    let key = json!([{"key_system": "staff", "columns": ["pid"]}]);
+    let staff = json!({"description": "staff", "person": key, "republication": {"min_newcomers": 6}});
+    officer.put("/v1/populations/staff", &staff).await.ok(201);
     assert_eq!(nightly(&[], "2026-03-01").await.unwrap(), (Some(0), String::new()));
     let archive = at("releases").join("2026-03-01.zip");
     assert!(fs::read(&archive).unwrap().starts_with(b"PK"));
@@ -293,9 +294,9 @@ async fn a_night_is_published_once() {
     let (status, said) = nightly(&[], "2026-03-06").await.unwrap();
     assert!(status == Some(66) && said.contains("2026-03-06.csv"), "{status:?} {said}");
     let bad = at("bad.json");
-    let method =
-        json!({"type": "versatile", "rules": ["age -> nobody"], "default_guarantee": {"type": "l_diversity", "l": 2}});
-    fs::write(&bad, json!({"method": method}).to_string()).unwrap();
+    let mut job = document(3, json!({}));
+    job["method"]["sensitive"] = "nobody".into();
+    fs::write(&bad, job.to_string()).unwrap();
     environment(&bad, &lossy.url());
     let (status, said) = nightly(&[], "2026-03-02").await.unwrap();
     assert!(status == Some(65) && said.contains("the dataset has no attribute nobody"), "{status:?} {said}");
@@ -305,19 +306,23 @@ async fn a_night_is_published_once() {
     let left: Vec<_> = fs::read_dir(at("releases")).unwrap().map(|entry| entry.unwrap().file_name()).collect();
     assert_eq!(left.len(), 2, "only the archive and the lock: {left:?}");
 
-    // who is published is published once, whatever stands in the exports: releases have nothing to be intersected
+    // everybody is shown every night, and who intersects all nights learns no more than from one
     environment(&good, &lossy.url());
     for night in &nights[1..] {
         assert_eq!(nightly(&[], night).await.unwrap(), (Some(0), String::new()), "{night}");
-        assert_eq!(at("releases").join(format!("{night}.zip")).exists(), *night != "2026-03-04", "nobody was new");
+        assert!(at("releases").join(format!("{night}.zip")).exists(), "{night}");
     }
-    let mut published = 0;
+    let (mut attacker, mut rows) = (Intersection::default(), Vec::new());
     for release in service.items("/v1/releases").await {
         let release = service.get(&format!("/v1/releases/{}", text(&release["id"]))).await.ok(200);
         assert_eq!(release["composition"], "enforced");
-        let left = candidates(&service, &release).await;
-        assert!(left.values().flatten().all(|diagnoses| diagnoses.len() >= 2));
-        published += left.values().map(Vec::len).sum::<usize>();
+        let shown = shown(&service, &release).await;
+        rows.push(shown.len());
+        attacker.add(&shown);
     }
-    assert_eq!(published, 1090);
+    rows.reverse();
+    assert_eq!(rows.len(), nights.len());
+    assert!(rows.iter().all(|rows| *rows > 200), "{rows:?}");
+    assert!(attacker.persons() > 300);
+    assert_eq!(attacker.above(3), 0);
 }
