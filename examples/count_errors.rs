@@ -162,6 +162,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         earlier: &earlier,
         provenance: &provenance,
         contributions: None,
+        republish: None,
     };
     let mut parts = Memory::default();
     let control = Control::default();

@@ -36,7 +36,7 @@ const MAX_LINE_CHARS: usize = 118;
 /// Commands in the order of the page of options.
 const COMMANDS: &str = "serve, worker, demo, migrate, healthcheck, backup, rotate-key, keys create, keys list, keys revoke, \
     tenants set, tenants list, populations list, populations relate, audit-log, ledger export, \
-    ledger import, init, plan, publish, verify, query, report, completions, man, openapi, problems, metrics";
+    ledger import, init, plan, publish, verify, nights, query, report, completions, man, openapi, problems, metrics";
 
 struct Server(Child);
 
