@@ -174,7 +174,7 @@ impl AppService {
         Ok(PopulationPage { items, next })
     }
 
-    /// A population of the caller's tenant with a page of what was said and published of it: at most so many statements
+    /// A population of the caller's tenant with a page of what was said and published of it: at most `limit` statements
     /// and datasets together, in the order of their ids.
     ///
     /// # Errors

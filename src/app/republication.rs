@@ -6,7 +6,7 @@ use crate::inputs::republished_population;
 use crate::people::{Population, PopulationRegistry};
 use crate::ports::DatasetRecord;
 use crate::problem::Fault;
-use crate::report::{AutoNewcomers, LeastNewcomers, RepublicationTerms};
+use crate::report::{AutoNewcomers, NewcomersThreshold, RepublicationTerms};
 use crate::spec::{RepublishSpec, Specification};
 
 /// The terms of a population, as it declares them.
@@ -21,7 +21,7 @@ pub(super) fn declared(asked: RepublishSpec, key_system: &str) -> Value {
         key_system: key_system.to_owned(),
         changes,
         merge,
-        min_newcomers: min_newcomers.map_or(LeastNewcomers::Auto(AutoNewcomers::Auto), LeastNewcomers::Number),
+        min_newcomers: min_newcomers.map_or(NewcomersThreshold::Auto(AutoNewcomers::Auto), NewcomersThreshold::Number),
         grace,
         forget_after,
     })

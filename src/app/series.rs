@@ -30,7 +30,7 @@ use crate::report::{
 const MAX_PAIRED_ATTRIBUTES: usize = 64;
 
 impl AppService {
-    /// A page of a series of the caller's tenant: its datasets after one, at most so many.
+    /// A page of a series of the caller's tenant: its datasets after one, at most `limit`.
     ///
     /// # Errors
     /// `not-found`, or the store's problem.
@@ -79,7 +79,7 @@ pub(super) struct LedgerPlace {
 }
 
 impl LedgerPlace {
-    /// The page after a cursor of at most so many of these ids, which are in order.
+    /// The page after a cursor of at most `limit` of these ids, which are in order.
     pub(super) fn new(ids: &[Uuid], after: Option<Cursor>, limit: u32) -> Self {
         let from = after.map_or(Uuid::nil(), |Cursor(last)| Uuid::from_u128(last.as_u128().saturating_add(1)));
         let rest = &ids[ids.partition_point(|id| *id < from)..];

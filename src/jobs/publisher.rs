@@ -155,7 +155,7 @@ impl Publisher {
         context: &'a JobContext,
         control: &Control,
     ) -> Result<ReleaseMaker<'a>, RunError> {
-        let (night, table) = (NightRows::read(context, env, control)?, context.load(env, control)?);
+        let (night, table) = (NightPersons::read(context, env, control)?, context.load(env, control)?);
         let extra_columns = ColumnSelection::default();
         Ok(ReleaseMaker { publisher: self, work, env, context, table, extra_columns, extra: None, night })
     }
@@ -261,7 +261,7 @@ struct ReleaseMaker<'a> {
     extra_columns: ColumnSelection,
     extra: Option<Table>,
     /// The persons of a night.
-    night: Option<NightRows>,
+    night: Option<NightPersons>,
 }
 
 impl ReleaseMaker<'_> {
@@ -287,7 +287,7 @@ impl ReleaseMaker<'_> {
 
     /// The chain that the release continues, or begins.
     fn chain(&self, people: &JudgedPeople) -> Result<Option<LoadedChain>, RunError> {
-        let Some(NightRows { population, .. }) = &self.night else { return Ok(None) };
+        let Some(NightPersons { population, .. }) = &self.night else { return Ok(None) };
         let InputEnv { handle, store, vault, .. } = self.env;
         let (tenant, is_begun) = (&self.work.assignment.job.tenant, people.admission.chain.is_some());
         let place = ChainPlace { tenant, population: &population.name, is_begun };
@@ -297,7 +297,7 @@ impl ReleaseMaker<'_> {
 
     /// Whether no other release of the population came after the one that a release continues.
     fn goes_on_from(&self, release: &MadeRelease) -> Result<bool, RunError> {
-        let Some(NightRows { population, .. }) = &self.night else { return Ok(true) };
+        let Some(NightPersons { population, .. }) = &self.night else { return Ok(true) };
         let InputEnv { handle, store, .. } = self.env;
         let chain = handle.block_on(store.chain(&self.work.assignment.job.tenant, &population.name))?;
         let version = chain.filter(|chain| chain.pending.is_none()).map(|chain| chain.version());
@@ -315,13 +315,13 @@ struct ReleaseSource<'a> {
 }
 
 /// The persons of a table that is published night after night.
-struct NightRows {
+struct NightPersons {
     population: RepublishedPopulation,
     /// The hash of the person of each row.
     persons: Vec<[u8; 16]>,
 }
 
-impl NightRows {
+impl NightPersons {
     fn read(context: &JobContext, env: &InputEnv, control: &Control) -> Result<Option<Self>, RunError> {
         let Some(population) = env.handle.block_on(context.republished(env))? else { return Ok(None) };
         let persons = context.persons_of_rows(env, &population.key_system, control)?;
@@ -332,13 +332,13 @@ impl NightRows {
 /// A night, with the chain that it continues.
 #[derive(Clone, Copy)]
 struct ChainedNight<'a> {
-    rows: &'a NightRows,
+    rows: &'a NightPersons,
     chain: &'a LoadedChain,
 }
 
 impl<'a> ChainedNight<'a> {
     fn input(self) -> RepublishInput<'a> {
-        let NightRows { population, persons } = self.rows;
+        let NightPersons { population, persons } = self.rows;
         RepublishInput { state: self.chain.state(), persons, key: &population.key_system }
     }
 

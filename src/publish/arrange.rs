@@ -201,10 +201,10 @@ fn sorted<T: Copy + Default + Send>(
 }
 
 /// Sorts the items of each group, given where each group begins and where the last one ends.
-fn sort_groups<T: Send>(
+fn sort_groups<T: Send, F: Fn(&mut [T]) + Sync>(
     items: &mut [T],
     starts: &[usize],
-    sort: &(impl Fn(&mut [T]) + Sync),
+    sort: &F,
     control: &Control,
 ) -> Result<(), Cancelled> {
     let groups = starts.len() - 1;

@@ -41,7 +41,7 @@ pub use manifest::{
 pub use method_details::MethodDetailsForm;
 pub use page::{ChartError, PAGE_POLICY, internal_report_page, report_page};
 pub use population::{
-    AutoNewcomers, DefinedPopulation, LeastNewcomers, PeopleStatement, PopulationDetails, PopulationItem,
+    AutoNewcomers, DefinedPopulation, NewcomersThreshold, PeopleStatement, PopulationDetails, PopulationItem,
     PopulationKeyForm, RepublicationProgress, RepublicationTerms,
 };
 pub use public::{Certainty, PublicReport, public_report};

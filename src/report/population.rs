@@ -34,7 +34,7 @@ pub struct RepublicationTerms {
     /// Which buckets are joined.
     pub merge: BucketMerging,
     /// Fewer newcomers wait, unless a job says otherwise.
-    pub min_newcomers: LeastNewcomers,
+    pub min_newcomers: NewcomersThreshold,
     /// A bucket has a single survivor if its other members were absent on this number of last nights.
     pub grace: u32,
     /// Persons who were absent on this number of nights are forgotten, unless a job says otherwise.
@@ -44,8 +44,7 @@ pub struct RepublicationTerms {
 /// The smallest number of newcomers that are published.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
 #[serde(untagged)]
-#[schema(as = NewcomersThreshold)]
-pub enum LeastNewcomers {
+pub enum NewcomersThreshold {
     /// This many.
     Number(u64),
     /// `auto`: it follows from what the night before shows.

@@ -391,7 +391,7 @@ route_table! {
         access: Needs(LedgerRead),
         requests: &[],
         answers: &[("200", "The series with its disclosures and active rules.", &[(JSON, "series.json")])],
-        problems: &[NotFound],
+        problems: &[MalformedRequest, NotFound],
     }
     POST "/v1/series/{name}/disclosures" => series::declare, "enter_disclosures" {
         access: Needs(LedgerOverride),
@@ -424,7 +424,7 @@ route_table! {
         access: Needs(LedgerRead),
         requests: &[],
         answers: &[("200", "The population.", &[(JSON, "population_details.json")])],
-        problems: &[NotFound],
+        problems: &[MalformedRequest, NotFound],
     }
     DELETE "/v1/populations/{name}/republication" => populations::end_republication, "end_republication" {
         access: Needs(LedgerOverride),

@@ -14,9 +14,9 @@ use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use tempfile::TempDir;
 
-use crate::ledger::republished::{five_nights, shown};
+use crate::ledger::republished::{five_nights, job_under, shown};
 use crate::support::harness::{Client, Process, guardian, run, text};
-use crate::support::nights::{Intersection, csv, document};
+use crate::support::nights::{Intersection, csv};
 
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -239,7 +239,7 @@ async fn a_night_is_published_once() {
         fs::write(at("exports").join(format!("{night}.csv")), csv(&table)).unwrap();
     }
     let good = at("good.json");
-    let mut job = document(3, json!({}));
+    let mut job = job_under(3, json!({}));
     job.as_object_mut().unwrap().remove("republish");
     fs::write(&good, job.to_string()).unwrap();
     let environment = |job: &Path, url: &str| {
@@ -294,7 +294,7 @@ async fn a_night_is_published_once() {
     let (status, said) = nightly(&[], "2026-03-06").await.unwrap();
     assert!(status == Some(66) && said.contains("2026-03-06.csv"), "{status:?} {said}");
     let bad = at("bad.json");
-    let mut job = document(3, json!({}));
+    let mut job = job_under(3, json!({}));
     job["method"]["sensitive"] = "nobody".into();
     fs::write(&bad, job.to_string()).unwrap();
     environment(&bad, &lossy.url());

@@ -62,7 +62,7 @@ const ELSEWHERE: [(Kind, &str, &str); 43] = [
     (Kind::UnknownDependency, "tests/it/methods/known_dependencies.rs", "withdrawal_of_nothing_is_a_fault"),
     (Kind::CanBeConcluded, "tests/it/methods/decompose_breaches.rs", "inferences_are_refused_unless_they_are_reported"),
     (Kind::InfeasibleSizes, "tests/it/methods/bucketize.rs", "infeasible_specification_is_refused_with_reason"),
-    (Kind::NoNoise, "src/publish/decompose/tests.rs", "more_values_than_there_are_cannot_be_published"),
+    (Kind::NoNoise, "src/publish/decompose/tests/mod.rs", "more_values_than_there_are_cannot_be_published"),
     (Kind::DomainTooSmall, "tests/it/methods/bucketize.rs", "infeasible_specification_is_refused_with_reason"),
     (Kind::PriorReleaseViolates, "tests/it/sequential/refusals.rs", "infeasible_specification_is_refused_with_reason"),
     (Kind::ExclusionContradicted, "tests/it/sequential/refusals.rs", "infeasible_specification_is_refused_with_reason"),

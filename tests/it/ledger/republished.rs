@@ -22,9 +22,16 @@ async fn staff(server: &Client) {
     server.put(STAFF, &population).await.ok(201);
 }
 
-/// The job of a night; what it leaves out is as the population declares.
+/// The job of a night under terms; what these leave out is as the population declares.
+pub(crate) fn job_under(l: u64, terms: Value) -> Value {
+    let mut job = document(l, terms);
+    // what is known of the data is searched for, as by default
+    job["method"].as_object_mut().unwrap().remove("dependencies");
+    job
+}
+
 fn night_job() -> Value {
-    document(L as u64, json!({}))
+    job_under(L as u64, json!({}))
 }
 
 fn of_persons(keys: impl IntoIterator<Item = usize>) -> Night {
@@ -103,7 +110,7 @@ async fn nights_reveal_no_more_than_one(store: TestStore) {
     let now = progress(&server).await;
     assert_eq!((&now["nights"], &now["release"], &now["pending"]), (&json!(5), &last["id"], &Value::Null));
     assert_eq!(server.get(STAFF).await.ok(200)["releases"].as_array().unwrap().len(), 5);
-    // the same table gives back the last night, whoever uploads it, and that of another night is a new one
+    // the same table gives back the last night, by whichever upload, and that of another night is a new one
     for _ in 0..2 {
         let dataset = upload(&server, &five_nights()[4]).await;
         let again = server.job(&dataset, night_job()).await.ok(200);
@@ -283,10 +290,10 @@ async fn nothing_else_is_published_of_a_series() {
 
     let second = upload(&server, &of_persons(10..280)).await;
     for (member, value) in [("changes", json!("refuse")), ("merge", json!("never")), ("grace", json!(9))] {
-        let problem = send(&second, document(3, json!({member: value}))).await;
+        let problem = send(&second, job_under(3, json!({member: value}))).await;
         problem.fault(&format!("/republish/{member}"), "republish-specification-changed");
     }
-    let other = server.refused(&second, document(2, json!({}))).await;
+    let other = server.refused(&second, job_under(2, json!({}))).await;
     assert_eq!(kind(&other["errors"][0]), "republish-specification-changed", "{other:#}");
     let mut unpublished = night_job();
     unpublished["people"] = "unpublished".into();
@@ -321,7 +328,7 @@ async fn what_was_published_once_begins_no_series() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_ended_series_publishes_nobody_again() {
+async fn an_ended_series_publishes_no_person_again() {
     let server = Server::start().await;
     staff(&server).await;
     let path = format!("{STAFF}/republication");
