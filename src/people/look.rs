@@ -32,7 +32,7 @@ pub enum Look {
 /// Judges a job beside all live coverages, unless a pending one would change the outcome.
 ///
 /// A refusal stays one, whatever becomes live. An admission names everything that it rests on, also where that is
-/// pending.
+/// pending. A night waits for all earlier ones of its population: each changes what the next one goes on from.
 #[must_use]
 pub fn look(rows: &JudgedRows<'_>, view: &LedgerView<'_>) -> Look {
     let judged = |pending: &[LiveCoverage]| {
@@ -43,6 +43,13 @@ pub fn look(rows: &JudgedRows<'_>, view: &LedgerView<'_>) -> Look {
         Ok(admission) => admission,
         refusal => return Look::Decided(refusal),
     };
+    let is_earlier_night = |pending: &&LiveCoverage| {
+        let chain = pending.coverage.chain.as_deref();
+        rows.is_republication && chain.is_some() && chain == rows.population
+    };
+    if let Some(pending) = view.pending.iter().find(is_earlier_night) {
+        return Look::Wait(pending.id);
+    }
     let changes = |outcome: &Result<Admission, PeopleRefusal>| match outcome {
         Ok(other) => Admission { basis: admission.basis.clone(), ..other.clone() } != admission,
         Err(_) => true,

@@ -133,7 +133,7 @@ fn statements_stay_part_of_what_a_night_rests_on() {
 }
 
 #[test]
-fn first_nights_wait_for_each_other_and_later_ones_do_not() {
+fn nights_wait_for_earlier_ones_of_their_population() {
     let (evidence, publishes) = (evidence(), BTreeSet::new());
     let looks = |live: &[LiveCoverage], pending: &[LiveCoverage]| {
         let view = LedgerView { live, pending, statements: &[], policy: UnrelatedPolicy::Refuse };
@@ -141,11 +141,18 @@ fn first_nights_wait_for_each_other_and_later_ones_do_not() {
     };
     let pending = [live(5, "ward", true, 5)];
     assert_eq!(looks(&[], &pending), Look::Wait(CoverageId(5)), "which of them begins the chain?");
-    // the version of the chain decides between later ones
-    match looks(&[live(3, "ward", true, 5)], &pending) {
+    // each later one goes on from the state of the one before
+    for common in [0, 5] {
+        let pending = [live(4, "clinic", true, 0), live(5, "ward", true, common), live(6, "ward", true, 5)];
+        assert_eq!(looks(&[live(3, "ward", true, 5)], &pending), Look::Wait(CoverageId(5)), "{common} in both");
+    }
+    let others = [live(4, "clinic", true, 0)];
+    match looks(&[live(3, "ward", true, 5)], &others) {
         Look::Decided(Ok(admission)) => assert_eq!(admission.chain, Some(CoverageId(3))),
         other => panic!("{other:?}"),
     }
+    let elsewhere = [live(3, "clinic", false, 1)];
+    assert!(matches!(looks(&elsewhere, &pending), Look::Decided(Err(_))), "a refusal waits for no one");
     // what does not republish waits for a night that shares persons with it
     let once = JudgedNight { is_republication: false, ..NIGHT };
     let view = LedgerView { live: &[], pending: &pending, statements: &[], policy: UnrelatedPolicy::Refuse };
