@@ -170,21 +170,29 @@ impl CellChoice {
         let of_ranks = RankedSides::new(&cells, |one, other| one.rank == other.rank);
         let in_order = heaviest_order(&cells, &places);
         let is_part = self.zeros > 0;
-        let (are_constant, is_lost) = (of_values.count < 2 || of_ranks.count < 2, is_part && cells.is_empty());
+        // what is chosen by may be one by chance: a choice then says nothing, and what goes with it may be constant
+        let (chosen, other) = match self.whole {
+            WholeSide::Ranks => (of_ranks.count, of_values.count),
+            WholeSide::Values => (of_values.count, of_ranks.count),
+        };
+        let (are_constant, is_silent) = (other < 2 || chosen < 2, is_part && chosen < 2);
         // of single rows everything follows: a side must have two rows for each of its values on average
         let judge = |side: &RankedSides, whole: WholeSide, errors: u64, top: u64| {
             let is_coarse = side.count as u64 * 2 <= rows;
             match is_coarse {
-                _ if is_lost => None,
+                _ if is_silent => None,
                 false if is_part && whole != self.whole => None,
                 false => Some(false),
                 true => Some(!are_constant && are_few(errors, rows, top, is_part)),
             }
         };
+        // how frequent the top of what is chosen by is follows from the choice
+        let top = |side: &RankedSides, of: WholeSide| if is_part && of == self.whole { 0 } else { side.top };
+        let (top_value, top_rank) = (top(&of_values, WholeSide::Values), top(&of_ranks, WholeSide::Ranks));
         TieVerdict {
-            follows: judge(&of_ranks, WholeSide::Ranks, rows - of_ranks.right, of_values.top),
-            determines: judge(&of_values, WholeSide::Values, rows - of_values.right, of_ranks.top),
-            orders: judge(&of_values, WholeSide::Values, rows - in_order, of_values.top),
+            follows: judge(&of_ranks, WholeSide::Ranks, rows - of_ranks.right, top_value),
+            determines: judge(&of_values, WholeSide::Values, rows - of_values.right, top_rank),
+            orders: judge(&of_values, WholeSide::Values, rows - in_order, top_value),
         }
     }
 }
