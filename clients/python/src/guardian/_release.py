@@ -30,8 +30,12 @@ class Release(Generic[Frame]):
     ) -> None:
         """`status` is what its job says of it, or nothing."""
         self._client, self._check, self._read_manifest, self._read_status = client, check, manifest, status
-        self._read: Callable[[bytes], Frame] = reader(kind)
+        self._kind = kind
         self.id = id
+
+    @cached_property
+    def _read(self) -> Callable[[bytes], Frame]:
+        return reader(self._kind)
 
     @cached_property
     def manifest(self) -> Manifest:
