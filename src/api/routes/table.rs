@@ -3,9 +3,9 @@
 use Kind::{
     CompositionUndecidable, Conflict, DigestMismatch, EmptyTable, Gone, GuaranteeUnsupported, IdempotencyConflict,
     InvalidSpecification, MalformedBody, MalformedRequest, NoNewPeople, NotAcceptable, NotFound, OverlappingPeople,
-    PeopleAlike, PeopleUnknown, PersonKeyMissing, PopulationUndeclared, Quota, RangeUnsatisfiable, ReservedName,
-    StatementContradicted, StorageFull, TooLarge, TooManyColumns, Unavailable, UnknownPopulation, UnsupportedMediaType,
-    UploadMalformed, WorkLimit,
+    PeopleAlike, PeopleUnknown, PersonKeyMissing, PopulationUndeclared, Quota, RangeUnsatisfiable, RepublishNotStarted,
+    RepublishPending, RepublishStateLost, ReservedName, StatementContradicted, StorageFull, TooLarge, TooManyColumns,
+    Unavailable, UnknownPopulation, UnsupportedMediaType, UploadMalformed, WorkLimit,
 };
 use RouteAccess::{Needs, NeedsOne, Open};
 use Scope::{
@@ -189,8 +189,9 @@ route_table! {
         problems: &[
             MalformedRequest, MalformedBody, NotFound, Conflict, IdempotencyConflict,
             PopulationUndeclared, PeopleUnknown, OverlappingPeople, PeopleAlike,
-            StatementContradicted, NoNewPeople, CompositionUndecidable, Gone, TooLarge, UnsupportedMediaType, InvalidSpecification,
-            WorkLimit, Quota, StorageFull,
+            StatementContradicted, NoNewPeople, RepublishNotStarted, RepublishPending, RepublishStateLost,
+            CompositionUndecidable, Gone, TooLarge, UnsupportedMediaType, InvalidSpecification, WorkLimit, Quota,
+            StorageFull,
         ],
     }
     GET "/v1/jobs" => jobs::list, "list_jobs" {

@@ -501,7 +501,8 @@ mod tests {
         ];
         assert_eq!(faults(read_population(&faulty).unwrap_err()), expected);
         let alone = json!({"reason": "x", "max_rows_per_person": 2, "republication": {"grace": -1}});
-        assert_eq!(faults(read_population(&alone).unwrap_err()), ["/reason", "/republication/grace"]);
+        let expected = ["/max_rows_per_person", "/reason", "/republication", "/republication/grace"];
+        assert_eq!(faults(read_population(&alone).unwrap_err()), expected);
         let keyless = json!({"max_rows_per_person": 2, "republication": {}});
         assert_eq!(faults(read_population(&keyless).unwrap_err()), ["/max_rows_per_person", "/republication"]);
     }

@@ -26,7 +26,8 @@ async fn staff(server: &Client) {
 pub(crate) fn job_under(l: u64, terms: Value) -> Value {
     let mut job = document(l, terms);
     // what is known of the data is searched for, as by default
-    job["method"].as_object_mut().unwrap().remove("dependencies");
+    let method = job["method"].as_object_mut().unwrap();
+    method.retain(|member, _| member != "dependencies" && member != "assume_unknown");
     job
 }
 
@@ -34,7 +35,7 @@ fn night_job() -> Value {
     job_under(L as u64, json!({}))
 }
 
-fn of_persons(keys: impl IntoIterator<Item = usize>) -> Night {
+pub(crate) fn of_persons(keys: impl IntoIterator<Item = usize>) -> Night {
     let persons = adult();
     keys.into_iter().map(|key| (key, persons[key].clone())).collect()
 }

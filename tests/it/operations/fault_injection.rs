@@ -192,6 +192,22 @@ fn every_call() -> bool {
     std::env::var("GUARDIAN_TEST_SEEDS").is_ok()
 }
 
+/// Also where a worker is lost at the commit, before or after it is done.
+#[tokio::test(flavor = "multi_thread")]
+async fn nights_go_on_after_a_fault_at_any_step_of_the_chain() {
+    for method in ["chain", "begin_chain", "put_chain_piece", "chain_piece", "draw_ticket", "commit"] {
+        for (mode, call) in [(Mode::Refused, 1), (Mode::AnswerLost, 1), (Mode::Refused, 2), (Mode::AnswerLost, 2)] {
+            let (store, _cleanup) = embedded().await;
+            let bench = Bench::start(store, Faults::at(method, call, mode, How::Unavailable));
+            tokio::time::timeout(Duration::from_secs(120), visit::nights(&bench)).await.expect("an end");
+            // one begins a chain, and one reads its state
+            let is_once = ["begin_chain", "chain_piece"].contains(&method) && call == 2;
+            assert!(bench.faults.fired() || is_once, "{method} {call}");
+            bench.stop().await;
+        }
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn one_fault_at_any_call_is_survived() {
     let (store, _home) = embedded().await;

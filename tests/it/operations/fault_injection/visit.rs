@@ -20,8 +20,10 @@ use tokio_util::sync::CancellationToken;
 use tower::ServiceExt;
 
 use super::faulty::{Faults, Faulty, How};
+use crate::ledger::republished::{job_under, of_persons};
 use crate::methods::manifest_figures::sha256;
 use crate::support::harness::{HOSPITAL, assert_problem, hospital_method, kind, text};
+use crate::support::nights::csv;
 
 /// A service in this process, without a listener.
 pub(super) struct Bench {
@@ -158,6 +160,19 @@ impl Bench {
         panic!("{method} {path} is refused for ever");
     }
 
+    /// Repeats a request until it is done.
+    async fn insist(&self, method: &str, path: &str, key: Option<&str>, body: &Sent) -> Value {
+        for _ in 0..500 {
+            match self.send(method, path, key, body).await {
+                Some(answer) if answer.status < 300 => return answer.json(),
+                Some(answer) => assert!(answer.status == 503 || answer.is_under_way(), "{:#}", answer.json()),
+                None => {}
+            }
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        panic!("{method} {path} is refused for ever");
+    }
+
     async fn get(&self, path: &str) -> Answer {
         self.persist("GET", path, None, Sent::Nothing).await
     }
@@ -277,6 +292,39 @@ pub(super) async fn flow(bench: &Bench) {
     assert_eq!(gone.status, 410);
     assert_eq!(read(bench, &release).await, "published");
     nothing_is_left_over(bench, &jobs, &text(&dataset["id"])).await;
+}
+
+/// Two nights of a population.
+pub(super) async fn nights(bench: &Bench) {
+    let staff = json!({"person": [{"key_system": "staff", "columns": ["pid"]}], "republication": {"min_newcomers": 6}});
+    bench.insist("PUT", "/v1/populations/staff", None, &Sent::Json(staff)).await;
+    let mut releases = Vec::new();
+    for (number, persons) in [(1, 0..90), (2, 6..120)] {
+        let table = Sent::Csv(csv(&of_persons(persons)).leak());
+        let (upload, job) = (format!("upload-{number}"), format!("job-{number}"));
+        let dataset = bench.insist("POST", "/v1/datasets?population=staff", Some(&upload), &table).await;
+        let mut document = job_under(3, json!({}));
+        document["dataset"] = dataset["id"].clone();
+        let mut job = bench.insist("POST", "/v1/jobs", Some(&job), &Sent::Json(document)).await;
+        while job["finished_at"] == Value::Null {
+            job = bench.insist("GET", &format!("{}?wait=1", text(&job["links"]["self"])), None, &Sent::Nothing).await;
+        }
+        assert_eq!(job["status"], "succeeded", "{job:#}");
+        let release = format!("/v1/releases/{}", text(&job["release"]));
+        releases.push(bench.insist("GET", &release, None, &Sent::Nothing).await);
+    }
+    let night = |release: &Value| release["method_details"]["night"].as_u64().unwrap();
+    assert_eq!(releases.iter().map(night).collect::<Vec<_>>(), [1, 2]);
+    assert_eq!(bench.items("/v1/releases").await.len(), 2);
+    let population = bench.insist("GET", "/v1/populations/staff", None, &Sent::Nothing).await;
+    assert_eq!((&population["progress"]["nights"], &population["progress"]["pending"]), (&json!(2), &Value::Null));
+    assert_eq!(population["progress"]["release"], releases[1]["id"]);
+    // one state is left, of the last night
+    bench.store.sweep(Clock::system().now(), Duration::ZERO).await.unwrap();
+    let chain = bench.store.chain("default", "staff").await.unwrap().unwrap();
+    let state = chain.current.unwrap();
+    assert_eq!((state.version, state.release.to_string()), (2, text(&releases[1]["id"])));
+    assert!(bench.store.chain_piece(chain.id, &state, 0).await.unwrap().is_some());
 }
 
 /// Reads a release in full; its status.
