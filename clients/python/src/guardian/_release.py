@@ -30,7 +30,7 @@ class Release(Generic[Frame]):
     ) -> None:
         """`status` is what its job says of it, or nothing."""
         self._client, self._check, self._read_manifest, self._read_status = client, check, manifest, status
-        self._kind = kind
+        self._kind: type[Frame] = kind
         self.id = id
 
     @cached_property
