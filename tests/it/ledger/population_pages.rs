@@ -75,7 +75,7 @@ async fn a_population_of_many_nights_is_read_in_pages() {
             assert_eq!(each(&found), each(all), "{list}");
         }
     }
-    assert_eq!(listed(&[whole.clone()], "/statements").len(), statements.len());
+    assert_eq!(listed(std::slice::from_ref(&whole), "/statements").len(), statements.len());
 
     let series = pages(&server, "/v1/series/clinic", 2).await;
     assert_eq!(series.len(), 3);
