@@ -96,5 +96,8 @@ fn in_words(report: &IntersectionReport) -> String {
         "{nights} nights, {persons} persons linked by {linked_by}: of {above} a value has more than 1/{l} of what is left{worst}"
     )];
     lines.extend(faults.iter().map(|fault| format!("night {}: {}", fault.night, fault.fault)));
+    if !report.holds() && *linked_by == "cells" {
+        lines.push("equal cells may be those of two persons: name the table of each night to link by keys".to_owned());
+    }
     lines.join("\n")
 }
