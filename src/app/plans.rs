@@ -201,7 +201,7 @@ impl DryRun {
         let republish = night.as_ref().map(|night| engine::RepublishInput {
             state: night.chain.as_ref().and_then(LoadedChain::state),
             persons: &persons,
-            key: &night.population.key_system,
+            key: &night.population.key,
         });
         let input = engine::DryRunInput { specification: &context.specification, earlier: &earlier, faults, republish };
         mended(&faulty, engine::dry_run(input, columns, &RandomStreams::Keyed(key), control), Some((&table, control)))

@@ -14,7 +14,7 @@ pub(super) fn terms_of(population: &Population) -> Option<RepublicationTerms> {
     population.republication.as_ref().and_then(|declared| serde_json::from_value(declared.clone()).ok())
 }
 
-/// The terms that are asked for a population with a first key system, as they are stored.
+/// The terms that are asked for a population with a key system, as they are stored.
 pub(super) fn declared(asked: RepublishSpec, key_system: &str) -> Value {
     let RepublishSpec { changes, merge, min_newcomers, grace, forget_after } = asked;
     json!(RepublicationTerms {

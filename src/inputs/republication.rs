@@ -23,6 +23,9 @@ pub(crate) struct RepublishedPopulation {
     pub(crate) name: String,
     /// The key system by which its persons are known from night to night.
     pub(crate) key_system: String,
+    /// The key system with the columns that have it in this dataset, as a term of the population: with other columns, known persons
+    /// would be newcomers.
+    pub(crate) key: String,
 }
 
 /// What a specification republishes of a dataset; none if it publishes once.
@@ -55,14 +58,15 @@ pub(crate) fn republished_population(
     if !faults.is_empty() {
         return Err(faults);
     }
-    if !dataset.person.contains_key(&terms.key_system) {
+    let Some(columns) = dataset.person.get(&terms.key_system) else {
         let detail = format!(
             "persons of the population {name} are known by the key system {}: upload the dataset with its columns",
             terms.key_system
         );
         return Err(fault(Kind::RepublishNeedsRecordKey, detail));
-    }
-    Ok(Some(RepublishedPopulation { name: name.clone(), key_system: terms.key_system }))
+    };
+    let key = json!([terms.key_system, columns]).to_string();
+    Ok(Some(RepublishedPopulation { name: name.clone(), key_system: terms.key_system, key }))
 }
 
 /// The terms that differ from those of the population.

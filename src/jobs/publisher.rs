@@ -339,7 +339,7 @@ struct ChainedNight<'a> {
 impl<'a> ChainedNight<'a> {
     fn input(self) -> RepublishInput<'a> {
         let NightPersons { population, persons } = self.rows;
-        RepublishInput { state: self.chain.state(), persons, key: &population.key_system }
+        RepublishInput { state: self.chain.state(), persons, key: &population.key }
     }
 
     /// Keeps the state that the night leaves behind; the commit makes it current.

@@ -34,7 +34,7 @@ pub struct RepublishInput<'a> {
     pub state: Option<&'a [u8]>,
     /// The keyed hash of the person of each row of the table, in the order of its rows.
     pub persons: &'a [[u8; 16]],
-    /// What the hashes are made of: a text that is the same on all nights, such as the name of the key system. Another one is refused.
+    /// What the hashes are made of: a text that is the same on all nights, such as the columns of the key. Another one is refused.
     pub key: &'a str,
 }
 

@@ -53,7 +53,7 @@ impl PopulationTerms {
         let is_of_bucketize = self.0["method"] == "bucketize" && member == "guarantee";
         let pointer = if is_of_bucketize { "/method/thresholds" } else { pointer };
         let detail = match member {
-            "key" => "the persons of the population are identified by other columns".to_owned(),
+            "key" => "the persons of the population are identified by other columns: upload the dataset with those of the first night".to_owned(),
             _ => format!("the population was begun with another {member}: {begun}, where {asked} is asked for"),
         };
         let fault = Fault::new(pointer, Kind::RepublishSpecificationChanged, detail);

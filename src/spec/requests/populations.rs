@@ -208,7 +208,7 @@ document! {
         /// Why, in 1 to 500 characters; with `disjoint_from` alone.
         optional reason: Reason,
         /// The terms under which its table is published night after night; without them, each person is published once. Persons are
-        /// known by the first key system. Once a table of the population is published, the terms stay.
+        /// known by one key system. Once a table of the population is published, the terms stay.
         optional republication: RepublishMembers,
     }
 }
@@ -394,7 +394,13 @@ fn check_republication(members: &PopulationMembers, faults: &mut FaultList) {
     if members.republication.value.is_none() {
         return;
     }
-    if members.person.value.iter().flat_map(Array::values).next().is_none() && !members.person.is_faulty {
+    let systems = members.person.value.iter().flat_map(Array::values).count();
+    if systems > 1 {
+        let detail = "a person who has another key of one system and the same of the other would be known and new at once: name one \
+                      key system";
+        faults.push(Fault::new(members.at("person"), Kind::RepublishUnsupported, detail));
+    }
+    if systems == 0 && !members.person.is_faulty {
         let detail = "persons are known from night to night by their key: name a key system in person";
         faults.push(Fault::new(members.at("republication"), Kind::RepublishNeedsRecordKey, detail));
     }

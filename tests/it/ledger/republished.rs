@@ -312,6 +312,39 @@ async fn nothing_else_is_published_of_a_series() {
     server.stop().await;
 }
 
+/// Who maps the key to another column makes newcomers of known persons, who would get a second signature.
+#[tokio::test(flavor = "multi_thread")]
+async fn other_columns_of_the_key_publish_no_known_person() {
+    let server = Server::start().await;
+    staff(&server).await;
+    let nights = [of_persons(0..240), of_persons(10..250)];
+    for night in &nights {
+        published(&server, night).await;
+    }
+    let remapped = async |night| {
+        let dataset = text(&server.upload("population=staff&person=no", csv(night)).await.ok(201)["id"]);
+        let mut job = night_job();
+        // else the last night would be given back
+        job["republish"]["min_newcomers"] = 9.into();
+        (dataset, job)
+    };
+    for night in &nights {
+        let (dataset, job) = remapped(night).await;
+        let problem = server.refused(&dataset, job).await;
+        assert_eq!(kind(&problem["errors"][0]), "republish-specification-changed", "{problem:#}");
+    }
+    // rows that were never uploaded look like those of other nights
+    let (dataset, mut job) = remapped(&of_persons(5..245)).await;
+    job["dataset"] = dataset.into();
+    server.post("/v1/jobs", &job).await.problem(409, "people-alike");
+    // by two keys a person may be known and new at once
+    let keys = json!([{"key_system": "staff", "columns": ["pid"]}, {"key_system": "card", "columns": ["no"]}]);
+    let two = json!({"person": keys, "republication": {}});
+    server.put("/v1/populations/two", &two).await.fault("/person", "republish-unsupported");
+    assert_eq!(progress(&server).await["nights"], 2);
+    server.stop().await;
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn what_was_published_once_begins_no_series() {
     let server = Server::start().await;
