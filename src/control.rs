@@ -1,10 +1,15 @@
-//! Cancellation and progress of long computations.
+//! Cancellation, progress and threads of long computations.
+
+mod threads;
 
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use serde::{Deserialize, Serialize};
+#[cfg(test)]
+pub(crate) use threads::while_shared_threads_are_busy;
+pub use threads::with_own_threads;
 
 /// Phases of a job, in their order.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, utoipa::ToSchema)]

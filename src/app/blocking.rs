@@ -2,7 +2,7 @@
 
 use tracing::Span;
 
-use crate::control::Control;
+use crate::control::{Control, with_own_threads};
 use crate::engine::EngineError;
 use crate::problem::{Kind, Problem};
 
@@ -30,7 +30,9 @@ pub(crate) async fn run_engine<T: Send + 'static>(
     subject: &'static str,
     work: impl FnOnce(&Control) -> Result<T, EngineError> + Send + 'static,
 ) -> Result<T, Problem> {
-    run_blocking(subject, work).await?.map_err(|error| engine_problem(subject, error))
+    run_blocking(subject, |control| with_own_threads(|| work(control)))
+        .await?
+        .map_err(|error| engine_problem(subject, error))
 }
 
 /// The problem of an error of the engine; logs the cause of a failure.

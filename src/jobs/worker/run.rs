@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use super::phases::Phases;
-use crate::control::{Control, Progress};
+use crate::control::{Control, Progress, with_own_threads};
 use crate::jobs::runner::{JobAssignment, JobReservation, RunCompletion, RunError, WorkerContext, log_store_error};
 use crate::meter;
 use crate::ports::{ClaimedJob, Heartbeat, JobEnd, JobRecord, LeaseToken, StoreError, WriteOutcome, instance};
@@ -157,7 +157,7 @@ impl JobRun {
             phases.finish();
             ended
         };
-        let computed = tokio::task::spawn_blocking(computation).await;
+        let computed = tokio::task::spawn_blocking(|| with_own_threads(computation)).await;
         let why = self.verdict.why();
         match computed {
             Ok(Ok(RunCompletion::Committed(release))) => {

@@ -4,8 +4,10 @@
 //! of a file, and the scanner of the block with that fault finds it.
 
 use std::io::{self, Empty, Read};
+use std::sync::LazyLock;
 
 use memchr::{memchr_iter, memrchr};
+use rayon::ThreadPool;
 
 use super::marks::QUOTE;
 use super::scanner::Scanner;
@@ -15,6 +17,10 @@ use crate::microdata::IngestLimits;
 const BLOCK_BYTES: usize = 2 << 20;
 /// The most blocks that are scanned at once. As many more are read meanwhile.
 const MAX_BLOCKS: usize = 4;
+
+/// Threads that scan and do nothing else: large computations keep no upload waiting. `None` where the system gives no more threads.
+static SCANNING_THREADS: LazyLock<Option<ThreadPool>> =
+    LazyLock::new(|| rayon::ThreadPoolBuilder::new().num_threads(rayon::current_num_threads().min(16)).build().ok());
 
 /// Blocks of a file and what scans each of them.
 pub struct RecordBlocks<R, W> {
@@ -100,7 +106,7 @@ impl<R: Read, W: Send> RecordBlocks<R, W> {
                 later.clear();
             }
             // input may be slow, so this thread waits for it, and none of the pool
-            _ => rayon::in_place_scope(|scope| {
+            _ => scanning_scope(|scope| {
                 for ((block, work), found) in now.iter_mut().zip(works).zip(&mut found) {
                     scope.spawn(|_| *found = Some(scanned(block, work)));
                 }
@@ -113,6 +119,14 @@ impl<R: Read, W: Send> RecordBlocks<R, W> {
         }
         std::mem::swap(now, later);
         Ok(found.into_iter().flatten().collect())
+    }
+}
+
+/// [`rayon::in_place_scope`] with the threads that scan, or else the shared ones.
+fn scanning_scope<'s, T>(work: impl FnOnce(&rayon::Scope<'s>) -> T) -> T {
+    match &*SCANNING_THREADS {
+        Some(threads) => threads.in_place_scope(work),
+        None => rayon::in_place_scope(work),
     }
 }
 
@@ -210,6 +224,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::control::while_shared_threads_are_busy;
     use crate::microdata::formats::csv::RecordError;
 
     type Fields = Vec<(Vec<u8>, bool)>;
@@ -282,6 +297,12 @@ mod tests {
             let (records, fault) = in_blocks(bytes.as_bytes(), block_bytes, &limits);
             prop_assert_eq!((records.len(), fault), (lines.len(), None));
         }
+    }
+
+    #[test]
+    fn busy_shared_threads_keep_no_scan_waiting() {
+        let table = || in_blocks(&b"a,b\n".repeat(400), 100, &IngestLimits::default()).0.len();
+        assert_eq!(while_shared_threads_are_busy(table), Some(400));
     }
 
     #[test]
