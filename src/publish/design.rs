@@ -186,7 +186,7 @@ impl Design {
                 (RuleStatus::Unreachable, _) => EnforcedBy::Unreachable,
                 // Only proposed tables are judged without a rejection. Tables of UAD and GD keep every rule as they are chosen.
                 // What joins correlated attributes connects nothing that a common attribute did not connect, and rejects a
-                // rule that knows one of them. Beside links, `stratify` rejects what nothing holds.
+                // rule that knows one of them. Apart from links, `stratify` rejects what nothing holds.
                 (RuleStatus::Violated(_), _) => unreachable!("a design that violates a rule is not executed"),
             },
         }
