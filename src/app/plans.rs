@@ -9,7 +9,7 @@ use super::remedies::{FaultyDocument, remedied};
 use super::service::{AppService, ResolvedDocument, add_composition, check_inspection};
 use crate::control::Control;
 use crate::engine::{EngineError, Plan};
-use crate::identity::Caller;
+use crate::identity::{Caller, Scope};
 use crate::inputs::{
     ChainPlace, ColumnSelection, CompositionConflict, CompositionContext, InputEnv, InputError, JobContext,
     LoadedChain, ProfileCounts, RepublishedPopulation,
@@ -61,7 +61,7 @@ impl AppService {
         let is_unproven = context.specification.unproven.is_some();
         let need = inputs.bytes();
         let is_new = clash.is_none() && reused.is_none();
-        let night = if is_new { self.planned_chain(&context, &env, is_begun).await } else { Ok(None) };
+        let night = if is_new { self.planned_chain(caller, &context, &env, is_begun).await } else { Ok(None) };
         let no_rows = clash.as_ref().filter(|clash| clash.has_no_rows()).map(CompositionConflict::problem);
         let rows = no_rows.map_or_else(|| self.budget.check(need), Err);
         let (rows, night) = night.map_or_else(|problem| (Err(problem), None), |night| (rows, night));
@@ -110,9 +110,11 @@ impl AppService {
         Ok(PlanLedger { earlier, clash: clash.filter(|_| reused.is_none()), reused, unrelated, is_begun })
     }
 
-    /// The chain that a night would continue; none of a job that publishes once.
+    /// The chain that a night would continue; none of a job that publishes once, and none for callers who may not see counts of all
+    /// data.
     async fn planned_chain(
         &self,
+        caller: &Caller,
         context: &JobContext,
         env: &InputEnv,
         is_begun: bool,
@@ -120,6 +122,10 @@ impl AppService {
         let Some(population) = context.republished(env).await? else { return Ok(None) };
         let place = ChainPlace { tenant: &context.dataset.tenant, population: &population.name, is_begun };
         LoadedChain::check(env.store.as_ref(), &env.vault, place).await.map_err(InputError::from)?;
+        // what becomes of rows says which values their persons were published with, and an upload may guess these
+        if !caller.has_scope(Scope::DatasetsInspect) {
+            return Ok(None);
+        }
         // a plan begins none
         let chain = match is_begun {
             true => Some(LoadedChain::load(env.store.as_ref(), &env.vault, place).await.map_err(InputError::from)?),

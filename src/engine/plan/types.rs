@@ -45,7 +45,8 @@ pub struct Plan {
     pub composition: PlanComposition,
     /// Details of the method, as a manifest would hold them.
     pub method_details: Option<MethodDetailsForm>,
-    /// The night, where the table is published night after night and the state of its population could be read.
+    /// The night, where the table is published night after night and the state of its population could be read; only for callers who
+    /// have `datasets:inspect`, as it says which values persons were published with.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub night: Option<PlannedNight>,

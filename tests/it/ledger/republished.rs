@@ -4,11 +4,13 @@ use std::collections::BTreeMap;
 use std::fs;
 
 use guardian::config::Config;
+use guardian::identity::Preset;
 use serde_json::{Value, json};
 
 use super::transfer::{on, said};
+use crate::security::identity::Guarded;
 use crate::support::harness::{Client, Process, Server, kind, text};
-use crate::support::nights::{Intersection, Night, adult, csv, document};
+use crate::support::nights::{Intersection, Night, Person, adult, csv, document};
 use crate::support::stores::TestStore;
 
 const STAFF: &str = "/v1/populations/staff";
@@ -259,6 +261,36 @@ async fn a_plan_says_what_a_night_costs() {
     let release = server.publish(&second, night_job()).await;
     assert_eq!(night["counterfeits"], release["method_details"]["counterfeits"]);
     server.stop().await;
+}
+
+/// Who uploads a guess of a value learns from no plan whether it is right.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_plan_confirms_no_guess_of_a_value() {
+    let guarded = Guarded::start().await;
+    let (pipeline, officer) = (guarded.preset(Preset::Pipeline), guarded.preset(Preset::Officer));
+    staff(&officer).await;
+    let all = of_persons(0..240);
+    published(&pipeline, &all).await;
+    let target = &all[&7];
+    let guess = |value: &str| Night::from([(7, Person { value: value.to_owned(), ..target.clone() })]);
+    let plan = async |by: &Client, dataset: &str| {
+        let mut job = night_job();
+        job["dataset"] = dataset.into();
+        by.post("/v1/plans", &job).await.ok(200)
+    };
+    let wrong = all.values().map(|person| &person.value).find(|value| **value != target.value).unwrap();
+    let mut seen = Vec::new();
+    for value in [&target.value, wrong] {
+        let dataset = upload(&pipeline, &guess(value)).await;
+        let planned = plan(&pipeline, &dataset).await;
+        assert_eq!(planned.get("night"), None, "{planned:#}");
+        seen.push((planned["feasible"].clone(), planned["problems"].clone()));
+        // who may inspect data sees the table of last night, too
+        let inspected = plan(&officer, &dataset).await;
+        assert_eq!(inspected["night"].is_object(), *value == target.value, "{inspected:#}");
+    }
+    assert_eq!(seen[0], seen[1]);
+    guarded.server.stop().await;
 }
 
 /// Nothing but its nights may speak of the persons of a series.
