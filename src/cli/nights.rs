@@ -12,7 +12,7 @@ use super::population::PersonHashing;
 use super::table_file::{TableFile, TableOptions};
 use super::{input, interrupt, standard_output};
 use crate::control::Control;
-use crate::engine::{self, IntersectionReport, NightOriginal, ReleasedNight};
+use crate::engine::{self, IntersectionReport, NightOriginal, PersonLink, ReleasedNight};
 use crate::publication::Unit;
 use crate::random::RandomStreams;
 use crate::report::Manifest;
@@ -93,10 +93,11 @@ fn in_words(report: &IntersectionReport) -> String {
     let IntersectionReport { nights, linked_by, persons, above, l, worst, faults } = report;
     let worst = worst.map_or_else(String::new, |worst| format!("; the largest share is {}/{}", worst.count, worst.of));
     let mut lines = vec![format!(
-        "{nights} nights, {persons} persons linked by {linked_by}: of {above} a value has more than 1/{l} of what is left{worst}"
+        "{nights} nights, {persons} persons linked by {}: of {above} a value has more than 1/{l} of what is left{worst}",
+        linked_by.as_str()
     )];
     lines.extend(faults.iter().map(|fault| format!("night {}: {}", fault.night, fault.fault)));
-    if !report.holds() && *linked_by == "cells" {
+    if !report.holds() && *linked_by == PersonLink::Cells {
         lines.push("equal cells may be those of two persons: name the table of each night to link by keys".to_owned());
     }
     lines.join("\n")

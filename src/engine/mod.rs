@@ -18,7 +18,7 @@ pub use attack::corruption::Corruption;
 pub use attack::dependency::dependency_attack;
 pub use attack::inference::inference_attack;
 pub use attack::intersection::{
-    IntersectionFault, IntersectionReport, NightOriginal, ReleasedNight, intersection_attack,
+    IntersectionFault, IntersectionReport, NightOriginal, PersonLink, ReleasedNight, intersection_attack,
 };
 pub use attack::join::JoinableRelease;
 pub use attack::membership::membership;

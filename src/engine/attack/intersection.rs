@@ -38,9 +38,8 @@ pub struct NightOriginal<'a> {
 pub struct IntersectionReport {
     /// The number of nights.
     pub nights: usize,
-    /// Whether persons were distinguished by their keys: `keys`, or by their published cells: `cells`, so that two persons with equal
-    /// cells on different nights count as one.
-    pub linked_by: &'static str,
+    /// How persons were recognized from night to night.
+    pub linked_by: PersonLink,
     /// The number of persons that were linked.
     pub persons: u64,
     /// The number of them of whom a value has more than 1/l of what is left.
@@ -51,6 +50,27 @@ pub struct IntersectionReport {
     pub worst: Option<ManifestRatio>,
     /// Broken promises of earlier nights, each with the first night that breaks it.
     pub faults: Vec<IntersectionFault>,
+}
+
+/// How a person of one night is recognized on another.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PersonLink {
+    /// By the key in the tables.
+    Keys,
+    /// By the published cells, so that two persons with equal cells on different nights count as one.
+    Cells,
+}
+
+impl PersonLink {
+    /// The name in answers.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Keys => "keys",
+            Self::Cells => "cells",
+        }
+    }
 }
 
 /// A broken promise.
@@ -97,7 +117,7 @@ pub fn intersection_attack(nights: &[ReleasedNight<'_>], control: &Control) -> R
     let report = verifier::audit_chain(&linked, l, control)?;
     Ok(IntersectionReport {
         nights: nights.len(),
-        linked_by: if by_keys { "keys" } else { "cells" },
+        linked_by: if by_keys { PersonLink::Keys } else { PersonLink::Cells },
         persons: report.persons,
         above: report.above,
         l,
