@@ -251,11 +251,7 @@ impl JobContext {
         people: &JobPeople,
         at: JudgedAt,
     ) -> Result<LedgerLook, InputError> {
-        let found = PeopleCheck { env, job: self, people }.look(at).await;
-        match found {
-            Err(StoreError::NotFound) => Err(self.without_evidence(env).await?),
-            found => Ok(found?),
-        }
+        PeopleCheck { env, job: self, people }.look(at).await
     }
 }
 
@@ -271,7 +267,7 @@ impl PeopleCheck<'_> {
         &self.job.dataset.tenant
     }
 
-    async fn look(&self, at: JudgedAt) -> Result<LedgerLook, StoreError> {
+    async fn look(&self, at: JudgedAt) -> Result<LedgerLook, InputError> {
         let ticket = match at {
             JudgedAt::Now => 0,
             JudgedAt::Ticket(ticket) => ticket,
@@ -404,7 +400,7 @@ impl PeopleCheck<'_> {
         &self,
         refusal: PeopleRefusal,
         standing: &StandingCoverages,
-    ) -> Result<CompositionContext, StoreError> {
+    ) -> Result<CompositionContext, InputError> {
         let admission = self.unproven(standing);
         let same = same_of(&admission, standing);
         let joins = same.first().map(|live| (*live).clone());
@@ -423,7 +419,7 @@ impl PeopleCheck<'_> {
     }
 
     /// How many persons are in the job, in coverages that it meets, and in both.
-    async fn counts(&self, system: &str, met: &[&LiveCoverage]) -> Result<PersonCounts, StoreError> {
+    async fn counts(&self, system: &str, met: &[&LiveCoverage]) -> Result<PersonCounts, InputError> {
         let in_system = |live: &&LiveCoverage| live.coverage.systems.get(system).map_or(0, |of| of.persons);
         let own = self.people.evidence.systems.get(system).map_or(0, |of| of.persons);
         let theirs: u64 = met.iter().map(in_system).sum();

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use uuid::Uuid;
 
 use super::composition::earlier_of;
+use super::error::InputError;
 use super::people::{JobPeople, JobPersons, announce};
 use crate::people::{Coverage, Evidence};
 use crate::ports::{AnnouncementEnd, CoverageRecord, DatasetRecord, NewCoverage, Store, StoreError};
@@ -14,7 +15,7 @@ use crate::ports::{AnnouncementEnd, CoverageRecord, DatasetRecord, NewCoverage, 
 ///
 /// # Errors
 /// Those of the store.
-pub(crate) async fn cover_earlier_datasets(store: &dyn Store, tenant: &str) -> Result<(), StoreError> {
+pub(crate) async fn cover_earlier_datasets(store: &dyn Store, tenant: &str) -> Result<(), InputError> {
     loop {
         let uncovered = store.uncovered_datasets(tenant).await?;
         if uncovered.is_empty() {
@@ -33,13 +34,26 @@ pub(crate) async fn cover_earlier_datasets(store: &dyn Store, tenant: &str) -> R
     }
 }
 
-async fn cover(store: &dyn Store, dataset: &DatasetRecord, live: &[CoverageRecord]) -> Result<(), StoreError> {
+async fn cover(store: &dyn Store, dataset: &DatasetRecord, live: &[CoverageRecord]) -> Result<(), InputError> {
+    let evidence = store.evidence(&dataset.tenant, dataset.id).await?.unwrap_or_default();
+    match cover_rows(store, dataset, evidence, live).await {
+        // destroyed since: it is known like one whose rows were gone before
+        Err(InputError::Purged) => cover_rows(store, dataset, Evidence::default(), live).await,
+        covered => covered,
+    }
+}
+
+async fn cover_rows(
+    store: &dyn Store,
+    dataset: &DatasetRecord,
+    // none of rows that are gone or cannot be read: to all but an equal table it is unknown whose they are
+    evidence: Evidence,
+    live: &[CoverageRecord],
+) -> Result<(), InputError> {
     let DatasetRecord { id, tenant, series, content_hash, .. } = dataset;
     let recorded = store.disclosures(tenant, series, content_hash).await?;
     let earlier = earlier_of(recorded.entries.iter(), recorded.rules.iter())?;
     let published = earlier.disclosures.iter().flat_map(|(_, disclosure)| disclosure.attributes.iter().cloned());
-    // none of rows that are gone or cannot be read: to all but an equal table it is unknown whose they are
-    let evidence = store.evidence(tenant, *id).await?.unwrap_or_default();
     let new = NewCoverage {
         tenant: tenant.clone(),
         // of many jobs, none of which runs
@@ -54,8 +68,10 @@ async fn cover(store: &dyn Store, dataset: &DatasetRecord, live: &[CoverageRecor
     store.draw_ticket(tenant, coverage).await?;
     match store.end_announcement(tenant, coverage, &end).await {
         // a job that met it found that nothing runs that could end it
-        Err(StoreError::Conflict) => Err(StoreError::Unavailable("a coverage is made by another process".into())),
-        ended => ended,
+        Err(StoreError::Conflict) => {
+            Err(StoreError::Unavailable("a coverage is made by another process".into()).into())
+        }
+        ended => Ok(ended?),
     }
 }
 

@@ -6,7 +6,7 @@ use crate::problem::{Kind, Problem};
 
 /// An error of reading the inputs of a job, plan or check.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum InputError {
+pub enum InputError {
     /// The computation was cancelled.
     #[error("cancelled")]
     Cancelled,

@@ -130,9 +130,7 @@ impl JobContext {
         let people = self.people(env).await?;
         match self.specification.people {
             PeopleChoice::All => Ok(people),
-            PeopleChoice::Unpublished => {
-                Ok(unpublished_persons(env.store.as_ref(), &self.dataset.tenant, &people).await?)
-            }
+            PeopleChoice::Unpublished => unpublished_persons(env.store.as_ref(), &self.dataset.tenant, &people).await,
         }
     }
 }

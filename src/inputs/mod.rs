@@ -31,7 +31,8 @@ pub(crate) use composition::{CompositionConflict, CompositionContext, JudgedAt, 
 pub(crate) use context::JobContext;
 pub(crate) use earlier_releases::read_earlier_releases;
 pub(crate) use env::{ColumnSelection, InputEnv};
-pub(crate) use error::{InputError, dictionary_problem};
+pub use error::InputError;
+pub(crate) use error::dictionary_problem;
 pub(crate) use evidence::{StoredRows, contribution_problem, evidence_problem, keep_evidence};
 pub(crate) use external_rows::{ExternalAttributes, ExternalRows, NO_SINGLE_COLUMN_DETAIL};
 pub use memory::{MemoryBudget, MemoryPermit};

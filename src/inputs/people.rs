@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use uuid::Uuid;
 
+use super::error::InputError;
 use crate::microdata::Chunk;
 use crate::people::{
     Block, CoverageId, Evidence, KeyedHash, Place, SeparationStatement, SystemColumns, SystemEvidence, person_hashes,
@@ -50,8 +51,11 @@ pub(super) struct PersonBatches<'a> {
 }
 
 impl PersonBatches<'_> {
-    /// The next batch; [`StoreError::NotFound`] when persons are missing, as the dataset was purged.
-    pub(super) async fn next(&mut self) -> Result<Option<Vec<KeyedHash>>, StoreError> {
+    /// The next batch.
+    ///
+    /// # Errors
+    /// [`InputError::Purged`] when persons are missing because the dataset was purged; the store's.
+    pub(super) async fn next(&mut self) -> Result<Option<Vec<KeyedHash>>, InputError> {
         let PersonPlace { tenant, system } = self.place;
         if self.piece.is_empty() {
             let piece = match &self.people.persons {
@@ -70,7 +74,19 @@ impl PersonBatches<'_> {
         }
         // persons that are not there would be persons that nothing was published of
         let expected = self.people.evidence.systems.get(system).map_or(0, |system| system.persons);
-        if self.found == expected { Ok(None) } else { Err(StoreError::NotFound) }
+        if self.found == expected { Ok(None) } else { Err(self.incomplete().await?) }
+    }
+
+    /// Why persons are missing. A purge destroys evidence and persons at once.
+    async fn incomplete(&self) -> Result<InputError, StoreError> {
+        let evidence = match self.people.persons {
+            JobPersons::Listed(_) => None,
+            JobPersons::OfDataset(dataset) => Some(self.store.evidence(self.place.tenant, dataset).await?),
+        };
+        Ok(match evidence {
+            Some(None) => InputError::Purged,
+            _ => StoreError::corrupt("persons of a dataset are missing").into(),
+        })
     }
 }
 
@@ -84,12 +100,12 @@ pub(super) struct PersonPlace<'a> {
 /// Announces rows: the coverage, its persons and its marks. It has no ticket yet.
 ///
 /// # Errors
-/// Those of the store.
+/// [`InputError::Purged`], or the store's.
 pub async fn announce(
     store: &dyn PeopleStore,
     new: &NewCoverage,
     people: &JobPeople,
-) -> Result<CoverageId, StoreError> {
+) -> Result<CoverageId, InputError> {
     let id = store.announce_coverage(new).await?;
     for system in people.evidence.systems.keys() {
         let mut persons = people.batches(store, PersonPlace { tenant: &new.tenant, system });
@@ -183,12 +199,12 @@ pub async fn chosen_rows(
 /// The persons of a job of whom nothing is published, by each key system alone. No cell of them is known.
 ///
 /// # Errors
-/// Those of the store.
+/// [`InputError::Purged`], or the store\'s.
 pub(crate) async fn unpublished_persons(
     store: &dyn PeopleStore,
     tenant: &str,
     people: &JobPeople,
-) -> Result<JobPeople, StoreError> {
+) -> Result<JobPeople, InputError> {
     let mut evidence = Evidence { names: people.evidence.names.clone(), ..Evidence::default() };
     let mut listed: BTreeMap<String, Vec<KeyedHash>> = BTreeMap::new();
     for system in people.evidence.systems.keys() {
@@ -207,13 +223,13 @@ pub(crate) async fn unpublished_persons(
 /// How many persons of a job stand in a live coverage, by one key system.
 ///
 /// # Errors
-/// Those of the store.
+/// [`InputError::Purged`], or the store\'s.
 pub(crate) async fn count_published(
     store: &dyn PeopleStore,
     tenant: &str,
     system: &str,
     people: &JobPeople,
-) -> Result<u64, StoreError> {
+) -> Result<u64, InputError> {
     let mut published = 0;
     let mut persons = people.batches(store, PersonPlace { tenant, system });
     while let Some(some) = persons.next().await? {

@@ -11,6 +11,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use sha2::{Digest, Sha256};
 use uuid::Uuid;
 
+use super::error::InputError;
 use super::people::{JobPeople, JobPersons, PersonPlace, declared_datasets};
 use crate::people::{
     CoverageId, Evidence, KeyedHash, LiveCoverage, Resemblance, SeparationStatement, SignatureSample, TwinBound,
@@ -117,7 +118,7 @@ struct PeopleReading {
 }
 
 impl PeopleReading {
-    async fn read(store: &dyn PeopleStore, tenant: &str, people: &JobPeople) -> Result<Self, StoreError> {
+    async fn read(store: &dyn PeopleStore, tenant: &str, people: &JobPeople) -> Result<Self, InputError> {
         // before all else: what changes from now on shows
         let mut reading = Self { moment: store.ledger_moment(tenant).await?, ..Self::default() };
         for system in people.evidence.systems.keys() {
@@ -238,13 +239,14 @@ pub struct StandingCoverages {
 /// neither people nor cells with the rows, and of whose datasets nothing is declared, one stands for all of its group.
 ///
 /// # Errors
-/// Those of the store; [`StoreError::Unavailable`] where the ledger changes again and again meanwhile.
+/// [`InputError::Purged`]; those of the store, of which [`StoreError::Unavailable`] says that the ledger changed again and
+/// again meanwhile.
 pub async fn standing(
     ledger: PeopleLedger<'_>,
     ticket: i64,
     people: &JobPeople,
     statements: &[SeparationStatement],
-) -> Result<StandingCoverages, StoreError> {
+) -> Result<StandingCoverages, InputError> {
     let ReadCoverages { reading, records, resemblances } = read_standing(ledger, ticket, people, statements).await?;
     let mut standing = StandingCoverages::default();
     for CoverageRecord { id, job, state, coverage, published, .. } in records {
@@ -270,13 +272,13 @@ struct ReadCoverages {
 /// it is of one moment.
 ///
 /// # Errors
-/// Those of the store; [`StoreError::Unavailable`] where the ledger changes again and again meanwhile.
+/// As of [`standing`].
 async fn read_standing(
     ledger: PeopleLedger<'_>,
     ticket: i64,
     people: &JobPeople,
     statements: &[SeparationStatement],
-) -> Result<ReadCoverages, StoreError> {
+) -> Result<ReadCoverages, InputError> {
     let PeopleLedger { store, tenant, kept } = ledger;
     let key = ReadingKey::new(tenant, people);
     let mut known = kept.find(&key);
@@ -311,7 +313,7 @@ async fn read_standing(
             Err(Unread(ids)) => (sampled, known) = (ids, Some(reading)),
         }
     }
-    Err(StoreError::Unavailable("the ledger of people kept changing while it was read".into()))
+    Err(StoreError::Unavailable("the ledger of people kept changing while it was read".into()).into())
 }
 
 /// The coverages that share no person and no table with rows: exact evidence goes before what cells say.

@@ -8,7 +8,8 @@ use uuid::Uuid;
 
 use super::{Bench, TENANT, at, audit_entry, begun, dataset, dataset_record, is_conflict};
 use crate::inputs::{
-    JobPeople, JobPersons, KeptReadings, PeopleLedger, PersonKeys, RowChoice, announce, chosen_rows, standing,
+    InputError, JobPeople, JobPersons, KeptReadings, PeopleLedger, PersonKeys, RowChoice, announce, chosen_rows,
+    standing,
 };
 use crate::microdata::{Chunk, ChunkColumn, Interner};
 use crate::people::{
@@ -368,6 +369,10 @@ pub(crate) async fn evidence_of_a_dataset_goes_with_its_rows(bench: &impl Bench)
     assert_eq!((store.evidence(TENANT, id).await.unwrap(), piece(TENANT, "k", 0).await), (None, None));
     assert_eq!((bench.count("dataset_evidence").await, bench.count("dataset_persons").await), (0, 0));
     assert_eq!(bench.count("covered").await, 3);
+    // a job that read the evidence before
+    let people = JobPeople { evidence: Arc::new(evidence(&[1, 2, 3], 1)), persons: JobPersons::OfDataset(id) };
+    let announced = announce(&*store, &new_coverage(&people.evidence, "clinic", 1), &people).await;
+    assert!(matches!(announced, Err(InputError::Purged)), "{announced:?}");
 }
 
 pub(crate) async fn evidence_of_a_visible_dataset_is_added_once(bench: &impl Bench) {
