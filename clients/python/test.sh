@@ -30,9 +30,9 @@ for source in folder wheel; do
     pip="$work/fresh-$source/bin/pip --quiet --disable-pip-version-check"
     if [[ $source == wheel ]]; then
         $pip wheel --no-deps --wheel-dir "$work/dist" "$work"
-        $pip install "$work"/dist/guardian_client-*.whl
+        $pip install --no-compile "$work"/dist/guardian_client-*.whl
     else
-        $pip install "$work"
+        $pip install --no-compile "$work"
     fi
     (cd / && GUARDIAN_URL=$url GUARDIAN_KEY=$key "$work/fresh-$source/bin/python" -c "
 import os

@@ -25,21 +25,19 @@ pub use http::gateway::{Gateway, Prefix};
 pub use http::limits::{ConcurrencyLimit, ConcurrencyLimits, hold_until_sent};
 pub use http::renderings::RenderingCache;
 pub use http::request_head::refuse_unread;
-pub use openapi::document as openapi_document;
+pub use openapi::{document as openapi_document, document_text as openapi_text};
 
 /// The router of the service with all its layers.
 pub fn router(app: App) -> Router {
-    let (routes, document) = openapi::routes().split_for_parts();
+    let (routes, _) = openapi::routes().split_for_parts();
     let requests = app.bounds.requests.clone();
-    // writing cannot fail, as the committed copy shows
-    let document = openapi::completed(&document).unwrap_or_default();
     let gateway = app.gateway.clone();
     let control = access::AccessControl { app: app.clone(), required: table::access };
     let guarded = origin::OriginPolicy { any_host: app.accepts.is_required(), gateway: gateway.clone() };
     let routes = routes
         .layer(middleware::from_fn_with_state(control, access::authorize))
         .with_state(app)
-        .merge(ui::routes(document))
+        .merge(ui::routes())
         .fallback(|| async { no_such_path() })
         .method_not_allowed_fallback(|| async {
             Problem::new(Kind::MethodNotAllowed, "the path does not support this method")

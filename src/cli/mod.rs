@@ -117,6 +117,6 @@ fn ended(end: CommandOutcome, json: bool) -> CommandOutcome {
 }
 
 fn openapi() -> Result<CommandOutcome, CommandOutcome> {
-    let document = crate::api::openapi_document().map_err(|error| CommandOutcome::Internal(error.to_string()))?;
+    let document = crate::api::openapi_text().map_err(|error| CommandOutcome::Internal(error.to_string()))?;
     standard_output::print(&document)
 }

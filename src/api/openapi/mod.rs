@@ -9,6 +9,9 @@ mod order;
 mod problem_lists;
 pub(super) mod ui;
 
+use std::sync::LazyLock;
+
+use serde_json::Value;
 use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityRequirement, SecurityScheme};
 use utoipa::openapi::{ContentBuilder, Ref, ResponseBuilder};
 use utoipa::{Modify, OpenApi};
@@ -98,20 +101,23 @@ impl Modify for SecurityScopes {
     }
 }
 
-/// The completed document of the routes.
-///
-/// # Errors
-/// If the document cannot be written as JSON.
-pub(super) fn completed(document: &utoipa::openapi::OpenApi) -> Result<serde_json::Value, serde_json::Error> {
-    serde_json::to_value(document).map(complete::complete)
+/// The completed document of the routes, made when it is first asked for: no request but those of the document waits for it.
+static DOCUMENT: LazyLock<Value> = LazyLock::new(|| {
+    // writing cannot fail, as the committed copy shows
+    complete::complete(serde_json::to_value(routes().to_openapi()).unwrap_or_default())
+});
+
+/// The OpenAPI document.
+pub fn document() -> &'static Value {
+    &DOCUMENT
 }
 
 /// The OpenAPI document as pretty JSON with a final line feed.
 ///
 /// # Errors
 /// If the document cannot be written as JSON.
-pub fn document() -> Result<String, serde_json::Error> {
-    let mut text = serde_json::to_string_pretty(&InOrder::new(&completed(&routes().to_openapi())?))?;
+pub fn document_text() -> Result<String, serde_json::Error> {
+    let mut text = serde_json::to_string_pretty(&InOrder::new(document()))?;
     text.push('\n');
     Ok(text)
 }

@@ -1,6 +1,6 @@
 //! Routes of the OpenAPI document and Swagger UI.
 
-use std::sync::Arc;
+use std::sync::LazyLock;
 
 use axum::response::IntoResponse;
 use axum::routing::{MethodRouter, get};
@@ -8,24 +8,26 @@ use axum::{Json, Router};
 use serde_json::{Value, json};
 use utoipa_swagger_ui::{Config, SwaggerUi};
 
+use super::document;
 use super::older::for_3_0;
 use super::order::InOrder;
 use crate::api::http::gateway::LinkBase;
 
+/// The document in the words of OpenAPI 3.0.
+static OLDER: LazyLock<Value> = LazyLock::new(|| for_3_0(document().clone()));
+
 /// The routes of the document and its pages.
-pub(in crate::api) fn routes(document: Value) -> Router {
-    let older = serve(for_3_0(document.clone()));
+pub(in crate::api) fn routes() -> Router {
     // relative to the page, for every path prefix
     let config = Config::new(["../openapi.json"]);
-    let documents = Router::new().route("/openapi.json", serve(document)).route("/openapi-3.0.json", older);
+    let documents = Router::new().route("/openapi.json", serve(document)).route("/openapi-3.0.json", serve(|| &OLDER));
     documents.merge(SwaggerUi::new("/docs").config(config))
 }
 
 /// Serves a document, with links below the path prefix of the gateway.
-fn serve(document: Value) -> MethodRouter {
-    let document = Arc::new(document);
+fn serve(document: fn() -> &'static Value) -> MethodRouter {
     get(move |base: LinkBase| {
-        let mut document = Value::clone(&document);
+        let mut document = document().clone();
         if !base.as_str().is_empty() {
             document["servers"] = json!([{ "url": base.as_str() }]);
         }

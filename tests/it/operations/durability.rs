@@ -1,6 +1,7 @@
 //! What a process leaves behind when it is killed, stopped or started twice. With the real binary.
 
 use std::path::Path;
+use std::time::Duration;
 
 use futures_util::{StreamExt, stream};
 use reqwest::Method;
@@ -127,12 +128,14 @@ async fn a_killed_upload_leaves_no_rows() {
     let home = tempfile::tempdir().unwrap();
     let data = home.path().join("data");
     let process = Process::serve(&data, "info");
-    let begun = stream::iter([Ok::<_, std::io::Error>(large_table(200_000))]);
+    // more than is read ahead before the first rows are kept
+    let begun = stream::iter([Ok::<_, std::io::Error>(large_table(500_000))]);
     let body = reqwest::Body::wrap_stream(begun.chain(stream::pending()));
     let upload = process.request(Method::POST, "/v1/datasets").header("content-type", "text/csv").body(body);
     let upload = tokio::spawn(upload.send());
     while stored(&data, "column_chunks").await == 0 {
         assert!(!upload.is_finished(), "the upload goes on");
+        tokio::time::sleep(Duration::from_millis(20)).await;
     }
     process.kill();
     assert!(upload.await.unwrap().is_err());

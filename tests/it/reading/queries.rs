@@ -214,11 +214,11 @@ async fn a_real_table_is_estimated_from_its_parts_alone() {
                 values.insert(name.clone(), of);
             }
         }
-        // every pair and triple of attributes in turn, about half of the values of each
+        // every other pair and triple of attributes in turn, about half of the values of each
         let names: Vec<&String> = values.keys().collect();
         let mut queries: Vec<Conditions> = Vec::new();
         for first in 0..names.len() {
-            for second in first..names.len() {
+            for second in (first..names.len()).step_by(2) {
                 let chosen = [first, second, (first * second) % names.len()].map(|at| names[at]);
                 let half = |name: &String| {
                     let of = values[name].iter().enumerate();

@@ -1,28 +1,26 @@
 //! The OpenAPI document as a judge: every request and answer of the harness's client is held against it.
 
-use std::sync::LazyLock;
+use std::collections::HashMap;
+use std::sync::{Arc, LazyLock, Mutex};
 
 use guardian::problem::Kind;
-use jsonschema::Validator;
+use jsonschema::{Registry, Validator};
 use reqwest::header::HeaderMap;
 use reqwest::{Method, Request};
 use serde_json::{Value, json};
 
 use super::harness::{Answer, kind};
 
-static DOCUMENT: LazyLock<Value> =
-    LazyLock::new(|| serde_json::from_str(&guardian::api::openapi_document().unwrap()).unwrap());
-
 /// The same, so strict that an object has no members but those that its schema names.
 static STRICT: LazyLock<Value> = LazyLock::new(|| {
-    let mut strict = DOCUMENT.clone();
+    let mut strict = document().clone();
     close(&mut strict["components"]["schemas"]);
     strict
 });
 
 /// The document that is served.
 pub(crate) fn document() -> &'static Value {
-    &DOCUMENT
+    guardian::api::openapi_document()
 }
 
 fn close(value: &mut Value) {
@@ -46,15 +44,51 @@ pub(crate) fn resolved(value: &'static Value) -> &'static Value {
     }
 }
 
-fn validator(schema: &Value, components: &Value) -> Validator {
-    let mut root = schema.clone();
-    root["components"] = components.clone();
-    jsonschema::options().should_validate_formats(true).build(&root).unwrap()
+/// The components of both, to which schemas refer.
+static REGISTRY: LazyLock<Registry<'static>> = LazyLock::new(|| {
+    let components = |of: &'static Value| json!({"components": of["components"]});
+    let registry = Registry::new().add(LENIENT_URI, components(document())).unwrap();
+    registry.add(STRICT_URI, components(&STRICT)).unwrap().prepare().unwrap()
+});
+
+const LENIENT_URI: &str = "urn:document:lenient";
+const STRICT_URI: &str = "urn:document:strict";
+
+/// The strict validators of schemas of the document, by the place of the schema in memory: one answer after the other is held
+/// against the same ones.
+static VALIDATORS: LazyLock<Mutex<HashMap<usize, Arc<Validator>>>> = LazyLock::new(Mutex::default);
+
+fn validator(schema: &Value, uri: &str) -> Validator {
+    let mut schema = schema.clone();
+    refer_to(uri, &mut schema);
+    jsonschema::options().with_registry(&REGISTRY).should_validate_formats(true).build(&schema).unwrap()
+}
+
+/// Lets the references of a schema lead into the document at `uri`.
+fn refer_to(uri: &str, value: &mut Value) {
+    match value {
+        Value::Array(items) => items.iter_mut().for_each(|item| refer_to(uri, item)),
+        Value::Object(members) => {
+            for (name, member) in members {
+                match member {
+                    Value::String(target) if name == "$ref" => *target = format!("{uri}{target}"),
+                    member => refer_to(uri, member),
+                }
+            }
+        }
+        _ => {}
+    }
 }
 
 /// A schema of the document as it is.
 pub(crate) fn lenient(schema: &Value) -> Validator {
-    validator(schema, &document()["components"])
+    validator(schema, LENIENT_URI)
+}
+
+fn strict(schema: &'static Value) -> Arc<Validator> {
+    let mut validators = VALIDATORS.lock().unwrap();
+    let kept = validators.entry(std::ptr::from_ref(schema) as usize);
+    Arc::clone(kept.or_insert_with(|| Arc::new(validator(schema, STRICT_URI))))
 }
 
 /// What is wrong with a value, in words.
@@ -63,8 +97,8 @@ pub(crate) fn wrongs(validator: &Validator, value: &Value) -> Vec<String> {
 }
 
 #[track_caller]
-fn assert_fits(schema: &Value, value: &Value, what: &str) {
-    let wrongs = wrongs(&validator(schema, &STRICT["components"]), value);
+fn assert_fits(schema: &'static Value, value: &Value, what: &str) {
+    let wrongs = wrongs(&strict(schema), value);
     assert!(wrongs.is_empty(), "{what} is not as the document says: {wrongs:#?}\n{value:#}");
 }
 
