@@ -129,7 +129,7 @@ async fn a_killed_upload_leaves_no_rows() {
     let data = home.path().join("data");
     let process = Process::serve(&data, "info");
     // more than is read ahead before the first rows are kept
-    let begun = stream::iter([Ok::<_, std::io::Error>(large_table(500_000))]);
+    let begun = stream::iter([Ok::<_, std::io::Error>(large_table(700_000))]);
     let body = reqwest::Body::wrap_stream(begun.chain(stream::pending()));
     let upload = process.request(Method::POST, "/v1/datasets").header("content-type", "text/csv").body(body);
     let upload = tokio::spawn(upload.send());
