@@ -87,18 +87,28 @@ pub(super) fn run(arguments: &DemoArguments) -> Result<CommandOutcome, CommandOu
         let stop_signal = serve::stop_signal()?;
         let service = serve::start(config).await?;
         let client = Client { router: service.router(), base: format!("http://{}", service.address()) };
-        let mut releases = Vec::new();
-        for example in &EXAMPLES {
-            releases.push(show(&client, example).await?);
-        }
-        say(&next_steps(&client.base, &releases))?;
-        if !arguments.exit {
-            say("serving until Ctrl-C; the store of the demo is temporary unless --data names a folder")?;
-            stop_signal.await;
-        }
+        let shown = tokio::select! {
+            shown = demonstrate(&client, arguments.exit) => shown,
+            () = stop_signal => Ok(()),
+        };
+        // also after a failure: a job may still run
         service.shutdown().await;
-        Ok(CommandOutcome::Done)
+        shown.map(|()| CommandOutcome::Done)
     })
+}
+
+/// Publishes each example, then serves until it is stopped; without end unless `exits`.
+async fn demonstrate(client: &Client, exits: bool) -> Result<(), CommandOutcome> {
+    let mut releases = Vec::new();
+    for example in &EXAMPLES {
+        releases.push(show(client, example).await?);
+    }
+    say(&next_steps(&client.base, &releases))?;
+    if !exits {
+        say("serving until Ctrl-C; the store of the demo is temporary unless --data names a folder")?;
+        std::future::pending::<()>().await;
+    }
+    Ok(())
 }
 
 /// What to do next, with the addresses of the reports.
@@ -128,11 +138,10 @@ async fn show(client: &Client, example: &DemoTable) -> Result<String, CommandOut
 
     let mut document: Value = serde_json::from_str(example.specification).map_err(unexpected)?;
     document["dataset"] = dataset["id"].clone();
-    let submit = Request::builder()
-        .method(Method::POST)
-        .uri("/v1/jobs?wait=60")
-        .header(header::CONTENT_TYPE, "application/json");
+    let submit =
+        Request::builder().method(Method::POST).uri("/v1/jobs").header(header::CONTENT_TYPE, "application/json");
     let job = client.json(submit, Body::from(document.to_string())).await?;
+    let job = client.end_of(job).await?;
     if job["status"] != "succeeded" {
         return Err(CommandOutcome::Internal(format!("the job ended as {}: {}", job["status"], job["problem"])));
     }
@@ -180,6 +189,15 @@ impl Client {
         }
     }
 
+    /// The job after its end, however long it takes.
+    async fn end_of(&self, mut job: Value) -> Result<Value, CommandOutcome> {
+        while matches!(text(&job["status"]), "queued" | "running") {
+            let path = format!("/v1/jobs/{}?wait=60", text(&job["id"]));
+            job = self.json(Request::builder().uri(path), Body::empty()).await?;
+        }
+        Ok(job)
+    }
+
     async fn json(&self, request: axum::http::request::Builder, body: Body) -> Result<Value, CommandOutcome> {
         serde_json::from_slice(&self.bytes(request, body).await?).map_err(unexpected)
     }
@@ -199,4 +217,31 @@ fn count(value: &Value) -> usize {
 
 fn say(line: &str) -> Result<(), CommandOutcome> {
     ended(writeln!(std::io::stdout().lock(), "{line}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use axum::Json;
+    use axum::routing::get;
+    use serde_json::json;
+
+    use super::*;
+
+    /// On a slow machine a job takes longer than one answer waits.
+    #[tokio::test]
+    async fn jobs_are_followed_to_their_end() {
+        let asked = Arc::new(AtomicUsize::new(0));
+        let counted = Arc::clone(&asked);
+        let answer = move || {
+            let at = counted.fetch_add(1, Ordering::Relaxed);
+            async move { Json(json!({"id": "a", "status": (["queued", "running", "running", "succeeded"][at])})) }
+        };
+        let client = Client { router: Router::new().route("/v1/jobs/a", get(answer)), base: String::new() };
+        let job = client.end_of(json!({"id": "a", "status": "queued"})).await;
+        assert_eq!(job.ok().map(|job| job["status"].clone()), Some(json!("succeeded")));
+        assert_eq!(asked.load(Ordering::Relaxed), 4);
+    }
 }
