@@ -60,7 +60,7 @@ pub struct TableExposures {
 /// The attributes of a table by what rules say of them.
 #[derive(Clone, Copy, Debug)]
 pub struct ProtectedColumns {
-    /// Attributes that some rule of the release protects.
+    /// Attributes that some rule or requirement of the release protects.
     pub by_any_rule: AttrSet,
     /// Attributes that the table itself protects; a row is not known by them.
     pub by_table: AttrSet,

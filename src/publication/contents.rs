@@ -20,10 +20,11 @@ pub struct Publication {
 }
 
 impl Publication {
-    /// The attributes that some rule protects.
+    /// The attributes that some rule or requirement protects; `names` are the published ones.
     #[must_use]
-    pub fn protected(&self) -> AttrSet {
-        self.rules.iter().fold(AttrSet::EMPTY, |all, rule| all.union(rule.protects.attributes()))
+    pub fn protected(&self, names: &[String]) -> AttrSet {
+        let required = self.method_details.required(names);
+        self.rules.iter().fold(required, |all, rule| all.union(rule.protects.attributes()))
     }
 
     /// The attributes that a table protects: by its guards, or as the only table of a method.

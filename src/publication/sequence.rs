@@ -160,6 +160,17 @@ impl SequentialDetails {
         renamed.into_iter().find(|(_, name)| *name == published).map_or(published, |(attribute, _)| attribute)
     }
 
+    /// The attributes of the new release that a requirement counts, by their published names.
+    pub fn counted(&self) -> impl Iterator<Item = &str> {
+        let published = self.renamed.get(&0);
+        self.requirements.iter().flat_map(|(requirement, _)| &requirement.y).filter_map(move |element| match element {
+            YElement::Attribute(JoinAttribute { release: 0, attribute }) => {
+                Some(published.and_then(|names| names.get(attribute)).unwrap_or(attribute).as_str())
+            }
+            YElement::Attribute(_) | YElement::Key(_) => None,
+        })
+    }
+
     /// The details with renamed attributes.
     #[must_use]
     pub fn named_by(mut self, name: &dyn Fn(&str) -> String) -> Self {

@@ -362,6 +362,16 @@ pub enum MethodDetails {
     Republish(Box<RepublishDetails>),
 }
 
+impl MethodDetails {
+    /// The attributes that a requirement protects without a rule; `names` are the published ones.
+    #[must_use]
+    pub fn required(&self, names: &[String]) -> AttrSet {
+        let Self::Sequential(sequence) = self else { return AttrSet::EMPTY };
+        let place = |name: &str| names.iter().position(|other| other == name).map(Attr::from);
+        sequence.counted().filter_map(place).collect()
+    }
+}
+
 /// Details of a decomposed table. All but the choices of the caller and the noise follow from the parts.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct DecompositionDetails {

@@ -16,7 +16,7 @@ pub struct ManifestExposures {
     /// columns, and for the best choices of no, one and two columns where these reveal something and more than fewer columns. Each
     /// unprotected attribute has one entry, for the part whose other columns reveal most.
     pub values: Vec<ExposedValues>,
-    /// The published attributes that no rule protects.
+    /// The published attributes that no rule or requirement protects.
     pub unprotected: Vec<String>,
     /// The choices of at most two columns that were tried, of all of them: parts in order, fewer columns first, until 2^27
     /// cells are compared.
@@ -44,7 +44,7 @@ pub struct ExposedRows {
 pub struct ExposedValues {
     /// The attribute whose value follows.
     pub attribute: String,
-    /// Whether some rule protects it.
+    /// Whether some rule or requirement protects it.
     pub protected: bool,
     /// The table.
     pub table: String,
@@ -72,7 +72,7 @@ pub struct PractitionerExposures {
 pub struct PractitionerValues {
     /// The attribute.
     pub attribute: String,
-    /// Whether some rule protects it.
+    /// Whether some rule or requirement protects it.
     pub protected: bool,
     /// The rows with one possible value.
     pub fixed: ManifestRatio,

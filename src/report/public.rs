@@ -149,7 +149,7 @@ fn reading(manifest: &Manifest) -> &'static str {
 }
 
 /// The details of a release that is checked on its join with others.
-pub(super) const fn sequence(manifest: &Manifest) -> Option<&SequentialForm> {
+const fn sequence(manifest: &Manifest) -> Option<&SequentialForm> {
     match &manifest.method_details {
         Some(MethodDetailsForm::Sequential(form)) => Some(form),
         _ => None,

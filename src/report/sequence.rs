@@ -49,14 +49,6 @@ impl SequentialForm {
     pub fn in_words(&self) -> Vec<String> {
         self.requirements.iter().map(|requirement| requirement.in_words(&self.against)).collect()
     }
-
-    /// The attributes of the new release of which a requirement bounds the share of a value.
-    #[must_use]
-    pub fn bounded(&self) -> Vec<&str> {
-        let bounds = |of: &&RequirementForm| matches!(of.measure, XyMeasure::Linkability { .. });
-        let bounded = self.requirements.iter().filter(bounds).flat_map(|requirement| &requirement.y);
-        bounded.filter_map(|y| y.strip_prefix(NEW_PREFIX)).collect()
-    }
 }
 
 impl RequirementForm {

@@ -65,7 +65,8 @@ pub(in crate::engine) fn exposures(
     control: &Control,
 ) -> Result<PlanExposures, Cancelled> {
     let published = design.tables.iter().fold(AttrSet::EMPTY, |all, table| all.union(table.attributes));
-    let protected = design.rules.iter().fold(AttrSet::EMPTY, |all, rule| all.union(rule.protects.attributes()));
+    let required = design.details.required(names);
+    let protected = design.rules.iter().fold(required, |all, rule| all.union(rule.protects.attributes()));
     let named = |set: AttrSet| set.iter().map(|attr| names[attr.index()].clone()).collect();
     let mut rows = Vec::new();
     for (at, designed) in design.tables.iter().enumerate() {

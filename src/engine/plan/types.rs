@@ -150,7 +150,7 @@ pub struct ExposedTo {
 pub struct PlanExposures {
     /// The unique rows of each planned table with exact cells.
     pub rows: Vec<PlanUniqueRows>,
-    /// The published attributes that no rule protects.
+    /// The published attributes that no rule or requirement protects.
     pub unprotected: Vec<String>,
     /// What a reader infers who knows all other published attributes of a person.
     pub practitioner: PractitionerExposures,

@@ -94,7 +94,8 @@ fn read(
     let mut columns = Vec::new();
     // cells compare as text: those of generalized columns are no values of the column's type
     let kinds: Vec<Option<AttributeType>> = vec![None; names.len()];
-    let mut writer = ExposureWriter { names, protected: publication.protected(), found: ManifestExposures::default() };
+    let mut writer =
+        ExposureWriter { names, protected: publication.protected(names), found: ManifestExposures::default() };
     let mut budget = CombinationBudget::default();
     let mut unprotected: Vec<ExposedValues> = Vec::new();
     for (index, table) in publication.tables.iter().enumerate() {

@@ -266,7 +266,7 @@ impl<'a> DescribedRelease<'a> {
         internal.classification = internal_report::classification(order, &prepared.design, control)?;
         let published = publication.tables.iter().fold(AttrSet::EMPTY, |all, table| all.union(table.attributes()));
         let names = &order.specification.published_names;
-        let attributes = PublishedAttributes { published, protected: publication.protected(), names };
+        let attributes = PublishedAttributes { published, protected: publication.protected(names), names };
         internal.practitioner = Some(attributes.practitioner(order.table, control)?);
         internal.warnings.extend(prepared.design.planned().filter_map(wording::describe_inference));
         internal.warnings.extend(self.dependencies().failing(order.table.rows()));

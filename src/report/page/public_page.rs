@@ -8,11 +8,10 @@ use super::{graph, histogram, nights, scale};
 use crate::publication::{AdversaryModel, Algorithm, TableKind};
 use crate::report::exposures::{ExposedValues, ManifestExposures, listed};
 use crate::report::manifest::{Manifest, ManifestTable};
-use crate::report::public::{Certainty, PublicReport, sequence};
+use crate::report::public::{Certainty, PublicReport};
 use crate::report::ratio::ManifestRatio;
 use crate::report::results::{BucketSizes, ColumnFigures};
 use crate::report::rule_figures::RuleFigures;
-use crate::report::sequence::SequentialForm;
 
 /// The most inferences in the table of a page; the report has all of them.
 const MAX_INFERENCES: usize = 30;
@@ -134,7 +133,7 @@ fn not_promised(report: &PublicReport, manifest: &Manifest) -> Markup {
     html! {
         (list("", &report.not_promised))
         @if let Some(exposures) = &manifest.exposures {
-            (unprotected(exposures, manifest))
+            (unprotected(exposures))
             (unique_rows(exposures))
             (inferences(exposures))
         }
@@ -142,15 +141,11 @@ fn not_promised(report: &PublicReport, manifest: &Manifest) -> Markup {
     }
 }
 
-fn unprotected(exposures: &ManifestExposures, manifest: &Manifest) -> Markup {
-    // what a requirement bounds has no rule, and is protected all the same
-    let bounded = sequence(manifest).map(SequentialForm::bounded).unwrap_or_default();
-    let open = exposures.unprotected.iter().filter(|name| !bounded.contains(&name.as_str()));
-    let open: Vec<String> = open.cloned().collect();
+fn unprotected(exposures: &ManifestExposures) -> Markup {
     html! {
-        @if !open.is_empty() {
+        @if !exposures.unprotected.is_empty() {
             p class="warning" {
-                "No rule protects " strong { (listed(&open)) }
+                "No rule protects " strong { (listed(&exposures.unprotected)) }
                 ". The release says nothing to keep these uncertain."
             }
         }

@@ -167,6 +167,21 @@ async fn the_tables_of_the_slides_one_after_the_other() {
     server.stop().await;
 }
 
+/// A requirement protects what it counts, though no rule names it.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_requirement_counts_is_protected() {
+    let server = Server::start().await;
+    let dataset = server.dataset(PEOPLE).await;
+    let asked = json!([linkability(&[new("job")], &[new("disease")], "0.6", Value::Null)]);
+    let mut document = sequential(&["job", "class", "disease"], &[], None, asked);
+    let release = server.publish(&dataset, document.clone()).await;
+    assert_eq!(release["exposures"]["unprotected"], json!(["job", "class"]), "{:#}", release["exposures"]);
+    document["dataset"] = dataset.into();
+    let plan = server.post("/v1/plans", &document).await.ok(200);
+    assert_eq!(plan["exposures"]["unprotected"], json!(["job", "class"]), "{plan:#}");
+    server.stop().await;
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn join_attack_reports_linkability() {
     let server = Server::start().await;
