@@ -21,7 +21,7 @@ use crate::engine::{ColumnQuestion, Suggestion, SuggestionInput};
 use crate::microdata::formats::IngestLimits;
 use crate::problem::Problem;
 use crate::publication::Unit;
-use crate::spec::{ColumnFacts, DeclaredRoles, read_suggestion_request};
+use crate::spec::{ColumnFacts, ColumnRole, DeclaredRoles, read_suggestion_request};
 use crate::telemetry;
 
 /// Options of the suggestion.
@@ -148,6 +148,16 @@ fn suggest(
     Ok(engine::suggest(&input, control)?)
 }
 
+/// The word after an answer that gives it to all later questions of the same words.
+const FOR_ALL: &str = "all";
+
+/// What was chosen for a column.
+struct ChosenRole {
+    role: ColumnRole,
+    /// Whether it is meant for all columns with the same question.
+    is_for_all: bool,
+}
+
 /// Asks each question until it is answered with the number of a choice; an empty line, or the end, takes the suggested one.
 fn ask(
     questions: &[ColumnQuestion],
@@ -155,29 +165,57 @@ fn ask(
     reader: &mut dyn BufRead,
     writer: &mut dyn Write,
 ) -> std::io::Result<()> {
-    for ColumnQuestion { column, question, assumed, choices } in questions {
-        writeln!(writer, "\n{column}: {question}")?;
-        for (number, choice) in (1..).zip(choices) {
-            let mark = if choice == assumed { " (suggested)" } else { "" };
-            writeln!(writer, "  {number}  {}{mark}", choice.as_str())?;
-        }
-        let role = loop {
-            write!(writer, "> ")?;
-            writer.flush()?;
-            let mut line = String::new();
-            let is_end = reader.read_line(&mut line)? == 0;
-            let answer = line.trim();
-            let number = answer.parse::<usize>().ok().and_then(|number| choices.get(number.checked_sub(1)?));
-            let named = choices.iter().find(|choice| choice.as_str() == answer);
-            match number.or(named) {
-                Some(chosen) => break *chosen,
-                None if is_end || answer.is_empty() => break *assumed,
-                None => writeln!(writer, "a number from 1 to {}", choices.len())?,
+    let mut for_all: Vec<(&str, ColumnRole)> = Vec::new();
+    for (at, asked) in questions.iter().enumerate() {
+        let known = for_all.iter().find(|(question, _)| *question == asked.question);
+        let role = match known {
+            Some((_, role)) => *role,
+            None => {
+                let alike = questions[at..].iter().filter(|other| other.question == asked.question).count();
+                let chosen = choose(asked, alike, reader, writer)?;
+                if chosen.is_for_all {
+                    for_all.push((&asked.question, chosen.role));
+                }
+                chosen.role
             }
         };
-        roles.insert(column.clone(), role);
+        roles.insert(asked.column.clone(), role);
     }
     Ok(())
+}
+
+/// Asks one question; `alike` columns have it.
+fn choose(
+    asked: &ColumnQuestion,
+    alike: usize,
+    reader: &mut dyn BufRead,
+    writer: &mut dyn Write,
+) -> std::io::Result<ChosenRole> {
+    let ColumnQuestion { column, question, assumed, choices } = asked;
+    writeln!(writer, "\n{column}: {question}")?;
+    for (number, choice) in (1..).zip(choices) {
+        let mark = if choice == assumed { " (suggested)" } else { "" };
+        writeln!(writer, "  {number}  {}{mark}", choice.as_str())?;
+    }
+    if alike > 1 {
+        writeln!(writer, "  `1 {FOR_ALL}` answers for all {alike} columns with this question")?;
+    }
+    loop {
+        write!(writer, "> ")?;
+        writer.flush()?;
+        let mut line = String::new();
+        let is_end = reader.read_line(&mut line)? == 0;
+        let line = line.trim();
+        let is_for_all = alike > 1 && line.split_whitespace().last() == Some(FOR_ALL);
+        let answer = if is_for_all { line[..line.len() - FOR_ALL.len()].trim_end() } else { line };
+        let number = answer.parse::<usize>().ok().and_then(|number| choices.get(number.checked_sub(1)?));
+        let named = choices.iter().find(|choice| choice.as_str() == answer);
+        let suggested = (is_end || answer.is_empty()).then_some(assumed);
+        if let Some(role) = number.or(named).or(suggested) {
+            return Ok(ChosenRole { role: *role, is_for_all });
+        }
+        writeln!(writer, "a number from 1 to {}", choices.len())?;
+    }
 }
 
 fn write(path: &Path, specification: &Value, force: bool) -> Result<(), CommandOutcome> {
@@ -200,8 +238,16 @@ fn describe(suggestion: &Suggestion, writer: &mut dyn Write) -> std::io::Result<
     }
     if !suggestion.questions.is_empty() {
         writeln!(writer, "\nquestions, with the answer that is assumed (--role COLUMN=ROLE gives another):")?;
-        for ColumnQuestion { column, question, assumed, .. } in &suggestion.questions {
-            writeln!(writer, "  {column}: {question} ({})", assumed.as_str())?;
+        let mut questions: Vec<(&ColumnQuestion, Vec<&str>)> = Vec::new();
+        for asked in &suggestion.questions {
+            let same = |of: &ColumnQuestion| (&of.question, of.assumed) == (&asked.question, asked.assumed);
+            match questions.iter_mut().find(|(first, _)| same(first)) {
+                Some((_, columns)) => columns.push(&asked.column),
+                None => questions.push((asked, vec![&asked.column])),
+            }
+        }
+        for (ColumnQuestion { question, assumed, .. }, columns) in questions {
+            writeln!(writer, "  {}: {question} ({})", columns.join(", "), assumed.as_str())?;
         }
     }
     Ok(())
@@ -229,7 +275,6 @@ fn describe_next(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::spec::ColumnRole;
 
     #[test]
     fn questions_are_asked_until_they_are_answered() {
@@ -250,6 +295,16 @@ mod tests {
         assert_eq!(written.matches("a number from 1 to 3").count(), 2);
         assert!(
             written.contains("race: is it a secret?\n  1  quasi_identifier (suggested)\n  2  sensitive\n"),
+            "{written}"
+        );
+        let mut written = Vec::new();
+        ask(&questions, &mut roles, &mut &b"1\n2 all\n"[..], &mut written).unwrap();
+        let chosen: Vec<ColumnRole> = ["race", "party", "ward", "unit"].map(|column| roles[column]).into();
+        assert_eq!(chosen, [QuasiIdentifier, Sensitive, Sensitive, Sensitive], "an answer for all later ones");
+        let written = String::from_utf8(written).unwrap();
+        assert_eq!(
+            (written.matches("\n> ").count(), written.matches("`1 all` answers for all 3").count()),
+            (2, 1),
             "{written}"
         );
     }

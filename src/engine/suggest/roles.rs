@@ -183,7 +183,7 @@ impl ColumnEvidence<'_> {
             }
             Some(meaning) if meaning.is_known() => known(&format!("it is named like {}", meaning.noun())),
             _ if self.shape == Some(Shape::Date) => known("its values are dates"),
-            _ if self.profile.kind.has_spellings() => {
+            _ if self.profile.kind.has_spellings() || self.shape == Some(Shape::Money) => {
                 let what = if self.shape == Some(Shape::Money) { "amounts of money" } else { "measured numbers" };
                 let question = format!("its values look like {what}: are they a secret of the person?");
                 let choices = [ColumnRole::Sensitive, ColumnRole::QuasiIdentifier, ColumnRole::Dropped];

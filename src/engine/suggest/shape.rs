@@ -34,12 +34,12 @@ pub(super) enum Shape {
     Date,
     /// Sentences.
     Prose,
-    /// Numbers with two decimals.
+    /// Numbers with two decimals, also with a comma.
     Money,
 }
 
 /// The shapes of texts, in the order in which they are tried.
-const TEXTS: [Shape; 9] = [
+const TEXTS: [Shape; 10] = [
     Shape::Email,
     Shape::Link,
     Shape::Iban,
@@ -48,6 +48,7 @@ const TEXTS: [Shape; 9] = [
     Shape::PersonalNumber,
     Shape::Date,
     Shape::Phone,
+    Shape::Money,
     Shape::Prose,
 ];
 
@@ -95,7 +96,7 @@ impl Shape {
             Self::Link => value.starts_with("http://") || value.starts_with("https://"),
             Self::Date => is_date(value),
             Self::Prose => is_prose(value),
-            Self::Money => value.rsplit_once('.').is_some_and(|(_, cents)| cents.len() == 2),
+            Self::Money => is_amount(value),
         }
     }
 }
@@ -144,6 +145,19 @@ fn is_phone(value: &str) -> bool {
     let begins = value.starts_with(['+', '0', '(']) || mask(value) == "999-999-9999";
     let is_plain = value.chars().all(|letter| letter.is_ascii_digit() || " -/()+.".contains(letter));
     is_plain && separated && begins && (7..=15).contains(&digits)
+}
+
+/// Digits with separators of thousands, and two decimals; a sign of a currency may stand before or after.
+fn is_amount(value: &str) -> bool {
+    let number = value.trim_matches(|letter: char| letter.is_whitespace() || "€$£".contains(letter));
+    let digits = number.strip_prefix('-').unwrap_or(number);
+    let is_whole = |whole: &str| {
+        whole.starts_with(|first: char| first.is_ascii_digit())
+            && whole.chars().all(|letter| letter.is_ascii_digit() || ".,' \u{a0}\u{202f}".contains(letter))
+    };
+    digits.rsplit_once(['.', ',']).is_some_and(|(whole, cents)| {
+        is_whole(whole) && cents.len() == 2 && cents.bytes().all(|byte| byte.is_ascii_digit())
+    })
 }
 
 /// Groups of digits are no words: a number may be written in many.
@@ -211,6 +225,7 @@ mod tests {
         assert_eq!(shape_of(&["31.12.2024", "01.02.99"]), Some(Shape::Date));
         assert_eq!(shape_of(&["12/31/2024", "1/2/2024 10:30"]), Some(Shape::Date));
         assert_eq!(shape_of(&["12.50", "7.25", "1200.00"]), Some(Shape::Money));
+        assert_eq!(shape_of(&["12,50", "1.207,25", "1 200,00 €"]), Some(Shape::Money));
         assert_eq!(
             shape_of(&["the patient said that she felt well", "no pain since the day of the operation"]),
             Some(Shape::Prose)
@@ -232,6 +247,8 @@ mod tests {
             &["300.1.1.1"],
             &["d1", "d2", "2024-01-31"],
             &["10-20-30-40"],
+            &["1,5", "2,25"],
+            &["A,10", "B,20"],
         ] {
             assert_eq!(shape_of(values), None, "{values:?}");
         }

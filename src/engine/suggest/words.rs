@@ -183,7 +183,7 @@ pub(super) fn ends_as_key(name: &str) -> bool {
     last != "code" && KEY_PARTS.contains(&last.as_str())
 }
 
-/// The parts of a name in lower case and ASCII; `long` writes ä, ö and ü with an e, as German does.
+/// The parts of a name in lower case and ASCII; `long` writes ä, ö, ü and ø with an e.
 fn parts(name: &str, long: bool) -> Vec<String> {
     let mut parts = vec![String::new()];
     let mut was_lower = false;
@@ -205,7 +205,7 @@ fn parts(name: &str, long: bool) -> Vec<String> {
 /// A lower case letter in ASCII; letters of other scripts stay.
 fn fold(letter: char, long: bool) -> String {
     let folded = match letter {
-        'ä' | 'ö' | 'ü' if long => return format!("{}e", fold(letter, false)),
+        'ä' | 'ö' | 'ü' | 'ø' if long => return format!("{}e", fold(letter, false)),
         'à' | 'á' | 'â' | 'ã' | 'ä' | 'å' | 'ą' => "a",
         'ç' | 'ć' | 'č' => "c",
         'è' | 'é' | 'ê' | 'ë' | 'ę' | 'ě' => "e",
@@ -360,6 +360,17 @@ mod tests {
             ("dc_month", Date),
             ("treatment", Treatment),
             ("hba1c", Measurement),
+            ("løn", Income),
+            ("lat", Address),
+            ("lon", Address),
+            ("país_nacimiento", Origin),
+            ("pays de naissance", Origin),
+            ("lieu_naissance", Origin),
+            ("Geburtsort", Origin),
+            ("Urteil", Conduct),
+            ("Bewährung", Conduct),
+            ("gruppo_sanguigno", Diagnosis),
+            ("esito", Outcome),
         ];
         let wrong: Vec<_> = cases.iter().filter(|(name, of)| meaning(name) != Some(*of)).collect();
         let wrong: Vec<_> = wrong.iter().map(|(name, of)| (name, of, meaning(name))).collect();
