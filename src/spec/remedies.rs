@@ -2,7 +2,8 @@
 //!
 //! A fault says what it knows: the names that a misspelled one resembles, the bounds of a number, the largest l. From that come
 //! candidates. A candidate is a remedy if the document that it leads to has the fault no more, and no new fault where it was
-//! changed. What only a person can decide is no candidate: no rule, and nothing that a rule protects, is left out.
+//! changed; but what the data forbid of a rule may be seen once the rule can be read. What only a person can decide is no
+//! candidate: no rule, and nothing that a rule protects, is left out.
 
 mod candidate;
 mod guarantees;
@@ -94,7 +95,10 @@ fn ends(fault: &Fault, before: &[Fault], after: &[Fault], candidate: &Candidate)
         })
     };
     let count = |all: &[Fault]| all.iter().filter(|other| is_at(other, fault)).count();
-    let is_new = |other: &&Fault| !before.iter().any(|known| is_at(known, other));
+    let is_new = |other: &&Fault| {
+        let is_seen_now = candidate.spells(fault) && matches!(other.kind, Kind::RuleIneligible | Kind::RuleImpossible);
+        !is_seen_now && !before.iter().any(|known| is_at(known, other))
+    };
     let is_it = |other: &Fault| is_at(other, fault) && other.detail == fault.detail;
     let is_unmoved = !is_moved || !after.iter().any(changed);
     count(after) < count(before) && !after.iter().any(is_it) && is_unmoved && !after.iter().filter(is_new).any(changed)
@@ -110,6 +114,7 @@ fn candidates(fault: &Fault, document: &Value) -> Vec<Candidate> {
         Kind::ParameterRange => value.map(|value| members::of_range(fault, value)).unwrap_or_default(),
         Kind::BadColumns | Kind::GuaranteeUnsupported => members::of_unfit(fault, document),
         Kind::InfeasibleSizes => sizes::of_sizes(fault, document),
+        Kind::WorkLimit if fault.pointer == sizes::SIZES => sizes::of_sizes(fault, document),
         Kind::DomainTooSmall => sizes::of_counterfeits(fault, value),
         Kind::RepublishUnsupported => members::of_republication(fault),
         Kind::RuleMalformed => rules::of_malformed(fault, document),

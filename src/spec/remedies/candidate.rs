@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::problem::Fault;
+use crate::problem::{Fault, Kind};
 
 /// A change that may end a fault.
 pub(super) struct Candidate {
@@ -27,6 +27,13 @@ impl Candidate {
 
     pub(super) fn remove(title: impl Into<String>, pointer: &str) -> Self {
         Self::new(title, vec![json!({"op": "remove", "path": pointer})])
+    }
+
+    /// Whether it only spells what could not be read.
+    pub(super) fn spells(&self, fault: &Fault) -> bool {
+        let writes_words = |operation: &Value| !operation["value"].is_number();
+        let is_unreadable = matches!(fault.kind, Kind::UnknownAttribute | Kind::RuleMalformed | Kind::ParameterRange);
+        is_unreadable && self.operations.iter().all(|operation| operation["op"] == "replace" && writes_words(operation))
     }
 
     pub(super) fn of(self, family: &'static str) -> Self {

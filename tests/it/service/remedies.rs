@@ -79,6 +79,31 @@ async fn remedies_of_a_job_lead_to_its_release() {
     server.stop().await;
 }
 
+/// What the data forbid of a rule is seen once the rule can be read.
+#[tokio::test(flavor = "multi_thread")]
+async fn misspelt_rules_are_mended_before_they_are_judged() {
+    let server = Server::start().await;
+    let dataset = server.dataset(HOSPITAL).await;
+    let misspelt =
+        json!({"quasi_identifiers": ["age"], "sensitive": ["race"], "guarantee": {"type": "l_diversty", "l": 4}});
+    for (rule, pointer, name, title) in [
+        (json!("agee -> race"), "/method/rules/0", "unknown-attribute", "name age"),
+        (json!("age => race"), "/method/rules/0", "rule-malformed", "write -> between the sides"),
+        (misspelt, "/method/rules/0/guarantee/type", "parameter-range", "write \"l_diversity\""),
+    ] {
+        let mut method = versatile(&["age -> race"]);
+        method["rules"][0] = rule;
+        method["default_guarantee"]["l"] = 4.into();
+        let document = json!({"dataset": dataset, "unlisted": "drop", "method": method});
+        let answer = server.post("/v1/jobs", &document).await;
+        let fault = answer.fault(pointer, name);
+        assert_eq!(fault["remedies"][0]["title"], title, "{fault:#}");
+        let mended = patched(&document, &fault["remedies"][0]["patch"]);
+        server.post("/v1/jobs", &mended).await.fault("/method/rules/0", "rule-ineligible");
+    }
+    server.stop().await;
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_wrong_dataset_hides_no_other_fault() {
     let server = Server::start().await;

@@ -69,6 +69,16 @@ fn refused_jobs() -> Vec<(String, Value, &'static str, &'static str)> {
             "infeasible-root",
             "ask for l = 2",
         ),
+        // three of four men have one value, so that no l holds in the column of both
+        (
+            "age,sex,disease\n1,m,flu\n2,m,flu\n3,m,flu\n4,m,a\n5,f,a\n6,f,b\n7,f,c\n8,f,d\n".to_owned(),
+            json!({"unlisted": "drop",
+                "attributes": {"age": {"publish": true, "identifier": false}, "sex": {"publish": true}},
+                "method": {"type": "slicing", "sensitive": "disease", "guarantee": {"type": "l_diversity", "l": 2},
+                "columns": {"explicit": [["age"], ["sex", "disease"]]}}}),
+            "infeasible-root",
+            "give the sensitive attribute a column of its own",
+        ),
         (
             people.to_owned(),
             joined("new.#key", json!({"type": "xy_anonymity", "k": 9})),
@@ -109,6 +119,9 @@ fn refused_jobs_of_other_methods() -> Vec<(String, Value, &'static str, &'static
         json!({"unlisted": "drop", "method": method})
     };
     let share = json!({"explicit": {}, "otherwise": "0.3"});
+    // more values than all sizes are searched for
+    let many: String = (0..9_300).map(|i| format!("{},d{}\n", i % 7, i % 3_100)).collect();
+    let many = format!("age,disease\n{many}");
     // one region has two values of b, and a determines the region
     let strata: String = (0..144)
         .map(|i| (i, i % 2, i / 2))
@@ -151,6 +164,7 @@ fn refused_jobs_of_other_methods() -> Vec<(String, Value, &'static str, &'static
             "domain-too-small",
             "ask for 2 counterfeits",
         ),
+        (many, bucketize(json!({"thresholds": share, "sizes": "optimal"})), "work-limit", "search for "),
         (even, along, "taxonomy-value-missing", "leave the taxonomy out"),
         (format!("age,region,a,b\n{strata}"), lists, "no-noise", "ask for l = 2"),
         (POSTER.to_owned(), poster, "can-be-concluded", "suppress the rows that lead to other values"),

@@ -94,13 +94,26 @@ impl RepairTrials<'_> {
     fn sensitive_alone(&self) -> Option<Repair> {
         let mut specification = self.specification.clone();
         let MethodSpec::Slicing(spec) = &mut specification.method else { return None };
-        let count = match &spec.columns {
-            SlicedColumns::Count(count) => (*count).max(2),
-            SlicedColumns::SensitiveWidth { count, width } if *width > 1 => *count,
-            SlicedColumns::SensitiveWidth { .. } | SlicedColumns::Explicit(_) => return None,
+        let sensitive = spec.sensitive();
+        let (columns, written) = match &spec.columns {
+            SlicedColumns::Explicit(columns) => {
+                let alone = [sensitive].into_iter().collect();
+                // columns that overlap tie the sensitive attribute to others in any case
+                if columns.contains(&alone) || columns.iter().filter(|column| column.contains(sensitive)).count() > 1 {
+                    return None;
+                }
+                let others = columns.iter().map(|column| column.without(sensitive)).chain([alone]).collect::<Vec<_>>();
+                let names = others.iter().map(|column| self.names(*column)).collect::<Vec<_>>();
+                (SlicedColumns::Explicit(others), json!({ "explicit": names }))
+            }
+            SlicedColumns::SensitiveWidth { width: ..2, .. } => return None,
+            SlicedColumns::Count(count) | SlicedColumns::SensitiveWidth { count, .. } => {
+                let count = (*count).max(2);
+                (SlicedColumns::SensitiveWidth { count, width: 1 }, json!({ "count": count, "sensitive_width": 1 }))
+            }
         };
-        spec.columns = SlicedColumns::SensitiveWidth { count, width: 1 };
-        let patch = json!({ "method": { "columns": { "count": count, "sensitive_width": 1 } } });
+        spec.columns = columns;
+        let patch = json!({ "method": { "columns": written } });
         Some(self.changed("sensitive_width", 1.into(), patch, specification))
     }
 
