@@ -34,7 +34,7 @@ const EXAMPLES: [(&str, &str); 29] = [
         "guardian publish patients.csv patients.spec.json --out release\nzcat visits.csv.gz | guardian publish - visits.spec.json --out release --null NA",
     ),
     ("query", "guardian query release --queries queries.json"),
-    ("report", "guardian report release --html report.html"),
+    ("report", "guardian report release --html report.html\nguardian report release --html > report.html"),
     (
         "verify",
         "guardian verify release --original patients.csv\nguardian verify table.csv --rules 'age, zip -> disease' --guarantee '{\"type\":\"l_diversity\",\"l\":2}'",

@@ -15,8 +15,9 @@ use crate::report::{public_report, report_page};
 pub struct ReportArguments {
     /// The folder of a release
     directory: PathBuf,
-    /// Writes an HTML page to this file, or to standard output (`-`); without it, JSON is printed
-    #[arg(long, value_name = "FILE")]
+    /// Writes an HTML page, which prints well on paper, to this file, or to standard output without one (or with `-`); without
+    /// `--html`, JSON is printed
+    #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "-")]
     html: Option<PathBuf>,
 }
 

@@ -197,6 +197,7 @@ fn the_report_of_a_folder_is_html_or_json() {
     let written: Value = serde_json::from_slice(&fs::read(folder.path("out/report.json")).unwrap()).unwrap();
     assert_eq!(printed, written);
     let page = folder.run(&["report", "out", "--html", "-"]).stdout;
+    assert_eq!(folder.run(&["report", "out", "--html"]).stdout, page);
     assert!(page.starts_with(b"<!doctype html>") || page.starts_with(b"<!DOCTYPE html>"));
     assert_eq!(folder.run(&["report", "out", "--html", "page.html"]).status.code(), Some(0));
     assert_eq!(fs::read(folder.path("page.html")).unwrap(), page);
