@@ -7,6 +7,8 @@ import pathlib
 import sys
 import tempfile
 
+import duckdb
+import duckdb_ext
 import pandas as pd
 import polars as pl
 import pyarrow as pa
@@ -84,9 +86,17 @@ def main(url):
     assert frame["whole"].max() == 2**40, "no integer became a float on its way"
 
     # by its address: polars reads the footer and the columns it needs by ranges
-    address = f"{url}/v1/releases/{done['release']}/tables/t1/parts/rows.parquet"
-    by_ranges = pl.read_parquet(address, columns=["whole", "row"])
+    address = f"{url}/v1/releases/{done['release']}/tables/t1/parts/rows"
+    by_ranges = pl.read_parquet(f"{address}.parquet", columns=["whole", "row"])
     assert by_ranges.height == ROWS and by_ranges["row"].to_list() == came.column("row").to_pylist(), by_ranges
+
+    # duckdb does so with its extension httpfs, which a package brings
+    database = duckdb.connect()
+    extension = next(pathlib.Path(next(iter(duckdb_ext.__path__))).rglob("httpfs.duckdb_extension"))
+    database.load_extension(str(extension))
+    for ending in ("parquet", "csv"):
+        found = database.execute(f"SELECT whole, \"row\" FROM '{address}.{ending}'").fetchall()
+        assert found == by_ranges.select("whole", "row").rows(), (ending, found)
 
     # CSV: pandas gets the types it can see; a reader that knows quotes tells an empty text from a missing one
     csv = guardian.part(*where, "csv")
