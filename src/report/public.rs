@@ -285,8 +285,8 @@ fn not_promised(known: &ManifestDependencies) -> Vec<String> {
         sentences.push(detail.to_owned());
     }
     if known.searched.is_some() {
-        let detail = "dependencies on three or more attributes, and on data that is not in the dataset, are known only where they are \
-                      declared";
+        let detail = "dependencies on three or more attributes, and on columns that are dropped or not in the dataset, are known only \
+                      where they are declared";
         sentences.push(detail.to_owned());
     }
     sentences
