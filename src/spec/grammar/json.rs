@@ -1,8 +1,9 @@
 //! JSON in which the members of an object have different names. Of two members with one name, two readers may take different ones.
 
+use std::cell::Cell;
 use std::fmt;
 
-use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor};
+use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Value};
 
 use crate::problem::{Kind, Problem};
@@ -10,13 +11,18 @@ use crate::problem::{Kind, Problem};
 /// The longest name that a problem repeats.
 const REPEATED_CHARS: usize = 100;
 
+/// The most objects with members in a document. Each takes up to 670 bytes of memory, for as few as seven in the text.
+const MAX_OBJECTS: usize = 200_000;
+
 /// Parses a document whose objects have no member twice.
 ///
 /// # Errors
 /// `malformed-body` when it is not JSON, or names a member twice.
 pub fn parse(bytes: &[u8]) -> Result<Value, Problem> {
-    let parsed: Result<UniqueMembers, _> = serde_json::from_slice(bytes);
-    parsed.map(|UniqueMembers(value)| value).map_err(|error| {
+    let mut deserializer = serde_json::Deserializer::from_slice(bytes);
+    let objects = Cell::new(0);
+    let parsed = AnyValue { objects: &objects }.deserialize(&mut deserializer);
+    parsed.and_then(|value| deserializer.end().map(|()| value)).map_err(|error| {
         let place = format!("line {}, column {}", error.line(), error.column());
         let detail = match error.classify() {
             // the only error of data that reading any value can end with
@@ -30,18 +36,22 @@ pub fn parse(bytes: &[u8]) -> Result<Value, Problem> {
     })
 }
 
-/// A value in which no object has a member twice.
-struct UniqueMembers(Value);
+/// A value in which no object has a member twice, in a document of not too many objects.
+#[derive(Clone, Copy)]
+struct AnyValue<'c> {
+    /// How many objects with members there are so far.
+    objects: &'c Cell<usize>,
+}
 
-impl<'de> Deserialize<'de> for UniqueMembers {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(AnyValue).map(Self)
+impl<'de> DeserializeSeed<'de> for AnyValue<'_> {
+    type Value = Value;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
+        deserializer.deserialize_any(self)
     }
 }
 
-struct AnyValue;
-
-impl<'de> Visitor<'de> for AnyValue {
+impl<'de> Visitor<'de> for AnyValue<'_> {
     type Value = Value;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -78,7 +88,7 @@ impl<'de> Visitor<'de> for AnyValue {
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {
         let mut values = Vec::new();
-        while let Some(UniqueMembers(value)) = items.next_element()? {
+        while let Some(value) = items.next_element_seed(self)? {
             values.push(value);
         }
         Ok(values.into())
@@ -93,7 +103,15 @@ impl<'de> Visitor<'de> for AnyValue {
                     _ => "an object has a member twice,".to_owned(),
                 }));
             }
-            let UniqueMembers(value) = members.next_value()?;
+            if map.is_empty() {
+                self.objects.update(|objects| objects + 1);
+                if self.objects.get() > MAX_OBJECTS {
+                    return Err(A::Error::custom(format!(
+                        "a document has at most {MAX_OBJECTS} objects with members,"
+                    )));
+                }
+            }
+            let value = members.next_value_seed(self)?;
             map.insert(name, value);
         }
         Ok(map.into())
@@ -128,6 +146,15 @@ mod tests {
         let long = "x".repeat(1000);
         let problem = parse(format!("{{\"{long}\":1,\"{long}\":2}}").as_bytes()).unwrap_err();
         assert!(problem.detail.len() < 100, "{}", problem.detail);
+    }
+
+    #[test]
+    fn objects_of_a_document_are_bounded() {
+        let document = |number: usize| format!("[{}{{}}]", "{\"\":1},".repeat(number));
+        assert!(parse(document(MAX_OBJECTS).as_bytes()).is_ok());
+        let problem = parse(document(MAX_OBJECTS + 1).as_bytes()).unwrap_err();
+        assert_eq!(problem.kind, Kind::MalformedBody);
+        assert!(problem.detail.starts_with("a document has at most 200000 objects with members, before line 1"));
     }
 
     #[test]

@@ -10,7 +10,7 @@ use super::document::{
 };
 use super::guarantee::{RuleGuarantee, ThresholdsByDigest, guarantee_to_json};
 use super::reader::{FaultList, child};
-use super::shorthand;
+use super::shorthand::{self, MAX_NAMES};
 use crate::problem::{Fault, Kind};
 use crate::publication::{Guarantee, ThresholdsDigest};
 
@@ -344,9 +344,13 @@ impl<'r, 'a> RuleReader<'r, 'a> {
 
     /// Collects what looks like an attribute in a rule that cannot be read.
     fn note_names_in(&mut self, text: &str) {
-        for chunk in text.split("->").flat_map(|side| side.split([',', '&', '(', ')', '"'])) {
-            let words = chunk.split_whitespace();
-            self.guessed.extend(words.chain([chunk.trim()]).filter_map(|word| self.columns.find(word)));
+        let chunks = text.split("->").flat_map(|side| side.split([',', '&', '(', ')', '"']));
+        let words = chunks.flat_map(|chunk| chunk.split_whitespace().chain([chunk.trim()]));
+        let mut words = words.filter(|word| !word.is_empty());
+        let named = words.by_ref().take(2 * MAX_NAMES).filter_map(|word| self.columns.find(word));
+        self.guessed.extend(named);
+        if words.next().is_some() {
+            self.guessed.extend(0..self.columns.facts.len());
         }
     }
 }

@@ -31,6 +31,12 @@ pub struct RuleSyntaxError {
     pub detail: &'static str,
 }
 
+/// The most names of a rule. No table has so many columns; each name takes memory before it is looked up.
+pub(super) const MAX_NAMES: usize = 1 << 16;
+
+/// A name with the separator after it.
+const MAX_TOKENS: usize = 2 * MAX_NAMES;
+
 #[derive(Clone, PartialEq, Eq, Debug)]
 enum RuleToken {
     Name(String),
@@ -69,6 +75,9 @@ fn tokens(text: &str) -> Result<Vec<(usize, RuleToken)>, RuleSyntaxError> {
                 (RuleToken::Name(bare.trim_end().to_owned()), bare.len())
             }
         };
+        if tokens.len() == MAX_TOKENS {
+            return Err(RuleSyntaxError { position: at, detail: "a rule has at most 65536 names" });
+        }
         tokens.push((at, token));
         at += length;
     }
@@ -259,6 +268,14 @@ mod tests {
         ] {
             assert_eq!(parse(text).expect_err(text).position, position, "{text}");
         }
+    }
+
+    #[test]
+    fn a_rule_has_a_bounded_number_of_names() {
+        let rule = |names: usize| format!("{}a -> b", "a,".repeat(names - 2));
+        assert_eq!(parse(&rule(MAX_NAMES)).expect("a rule").known.len(), MAX_NAMES - 1);
+        let longer = parse(&rule(MAX_NAMES + 1)).expect_err("a name too many");
+        assert_eq!((longer.position, longer.detail), (rule(MAX_NAMES + 1).len() - 1, "a rule has at most 65536 names"));
     }
 
     #[test]
