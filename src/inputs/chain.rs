@@ -52,7 +52,7 @@ pub struct ChainPlace<'a> {
     pub tenant: &'a str,
     /// The population.
     pub population: &'a str,
-    /// Whether the ledger has a chain of it.
+    /// Whether the ledger had a chain of it at the last look.
     pub is_begun: bool,
 }
 
@@ -91,7 +91,11 @@ impl LoadedChain {
             return Err(undecided(population, pending.release));
         }
         let key = record.wrapped_key.as_deref().and_then(|key| vault.chain_key(record.id, key).ok());
-        if key.is_none() || is_begun && record.current.is_none() { Err(lost(population)) } else { Ok(()) }
+        let is_stateless = is_begun && record.current.is_none();
+        if key.is_none() || is_stateless && store.is_chain_lost(tenant, population).await? {
+            return Err(lost(population));
+        }
+        Ok(())
     }
 
     /// Reads the chain of a population, or begins it.
@@ -116,8 +120,9 @@ impl LoadedChain {
             };
             let chain = Self { id: record.id, key, version: record.version(), state: None };
             let Some(current) = record.current else {
-                // its persons are in the ledger, and in no state
-                return if is_begun { Err(lost(population)) } else { Ok(chain) };
+                // its persons are in the ledger and in no state, unless they were those of a held release rejected since
+                let is_lost = is_begun && store.is_chain_lost(tenant, population).await?;
+                return if is_lost { Err(lost(population)) } else { Ok(chain) };
             };
             if let Some(state) = chain.read(store, &current).await? {
                 return Ok(Self { state: Some(state), ..chain });

@@ -107,7 +107,8 @@ impl<'a> Turn<'a> {
         let tenant = &self.assignment.job.tenant;
         let found = self.env.handle.block_on(self.env.store.job(tenant, job))?;
         if found.is_none_or(|job| job.status != JobStatus::Running) {
-            self.env.handle.block_on(self.env.store.void_announcements(tenant, job))?;
+            // unless it was taken up since
+            self.env.handle.block_on(self.env.store.void_announcements(tenant, job, None))?;
         }
         Ok(())
     }
@@ -124,9 +125,9 @@ impl<'a> Turn<'a> {
         }
         self.give_up();
         let InputEnv { handle, store, .. } = self.env;
-        let job = &self.assignment.job;
+        let JobAssignment { job, lease_token, .. } = self.assignment;
         // of an attempt whose worker vanished
-        handle.block_on(store.void_announcements(&job.tenant, job.id))?;
+        handle.block_on(store.void_announcements(&job.tenant, job.id, Some(*lease_token)))?;
         let new = self.context.announcement(job.id, self.people, columns.clone());
         let id = handle.block_on(announce(store.as_ref(), &new, self.people))?;
         self.announced = Some(Announcement { id, ticket: 0, columns: columns.clone() });

@@ -90,6 +90,10 @@ pub trait ChainStore: Send + Sync {
     /// The chain of a tenant's population.
     async fn chain(&self, tenant: &str, population: &str) -> Result<Option<ChainRecord>, StoreError>;
 
+    /// Whether the persons of a chain stand in the ledger while it has no state. A snapshot: the decision on a held first
+    /// release changes both at once.
+    async fn is_chain_lost(&self, tenant: &str, population: &str) -> Result<bool, StoreError>;
+
     /// Begins the chain of a population, and gives the one that is there, which another may have begun.
     async fn begin_chain(&self, new: &NewChain) -> Result<ChainRecord, StoreError>;
 

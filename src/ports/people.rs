@@ -13,6 +13,7 @@ use uuid::Uuid;
 use super::api_keys::AuditEntry;
 use super::disclosures::StatementRecord;
 use super::error::StoreError;
+use super::queue::LeaseToken;
 use crate::people::{
     Coverage, CoverageId, Evidence, KeyedHash, Place, Population, PopulationError, PopulationRegistry,
     SeparationStatement, SignatureSample,
@@ -400,8 +401,10 @@ pub trait PeopleStore: Send + Sync {
         end: &AnnouncementEnd,
     ) -> Result<(), StoreError>;
 
-    /// Makes all announcements of a job void, and says how many: it lost its lease, or ended without a release.
-    async fn void_announcements(&self, tenant: &str, job: Uuid) -> Result<u64, StoreError>;
+    /// Makes all announcements of a job void, and says how many: those of earlier attempts, for the attempt that holds the
+    /// lease; without a lease only those of a job that does not run. Else an attempt that has lost its lease, or who waits
+    /// for one, could make that of a later attempt void.
+    async fn void_announcements(&self, tenant: &str, job: Uuid, held: Option<LeaseToken>) -> Result<u64, StoreError>;
 
     /// Makes announcements of jobs that do not run void, removes the persons and marks of some void coverages, and says how
     /// many rows went.

@@ -233,6 +233,18 @@ async fn covered(
     persons: &[u128],
     into: Option<CoverageRecord>,
 ) -> ReleaseCommit {
+    let night = announced_night(store, night, persons, into).await;
+    assert_eq!(commit(store, &night).await, CommitOutcome::Committed);
+    night
+}
+
+/// Announces a night, which goes into a coverage.
+async fn announced_night(
+    store: &dyn Store,
+    night: ReleaseCommit,
+    persons: &[u128],
+    into: Option<CoverageRecord>,
+) -> ReleaseCommit {
     let table = u128::from(night.release.content_hash[0]);
     let mut new = super::people::new_coverage(&super::people::evidence(persons, table), CLINIC, table);
     (new.job, new.coverage.chain) = (night.job, Some(CLINIC.to_owned()));
@@ -249,9 +261,7 @@ async fn covered(
     });
     let is_held = night.release.status == ReleaseStatus::Held;
     let end = night_end(chain.as_ref(), &new.coverage, &["sex".to_owned()].into(), is_held);
-    let night = ReleaseCommit { announcement: Some(AnnouncedCoverage { id, end }), ..night };
-    assert_eq!(commit(store, &night).await, CommitOutcome::Committed);
-    night
+    ReleaseCommit { announcement: Some(AnnouncedCoverage { id, end }), ..night }
 }
 
 /// The live coverages, each with its persons.
@@ -302,6 +312,39 @@ pub(crate) async fn each_person_of_a_chain_is_covered_once(bench: &impl Bench) {
     store.sweep_void_coverages().await.unwrap();
     assert_eq!(bench.count("covered").await, 7);
     let _: CoverageId = announced(&*store, CLINIC, &[9], 9).await;
+}
+
+/// A held first night is rejected after a job has seen its persons in the ledger, and before the job reads the chain.
+pub(crate) async fn a_rejected_first_release_is_no_lost_state(bench: &impl Bench) {
+    let (store, vault) = (bench.store(), Vault::in_memory().unwrap());
+    define(&*store, CLINIC, &["k"]).await;
+    load(&*store, &vault, false).await.unwrap();
+    let id = chain(&*store).await.id;
+    let first = covered(&*store, held(night(&*store, 1, id, 0).await), &[1, 2, 3], None).await;
+    let [(seen, _)] = &live(&*store).await[..] else { panic!("it stands") };
+    let late = announced_night(&*store, night(&*store, 2, id, 0).await, &[2, 3, 4], Some(seen.clone())).await;
+    act(&*store, first.release.id, ReleaseAction::Reject).await;
+    assert!(!store.is_chain_lost(TENANT, CLINIC).await.unwrap());
+    assert_eq!(load(&*store, &vault, true).await.unwrap().version(), 0);
+    let place = ChainPlace { tenant: TENANT, population: CLINIC, is_begun: true };
+    assert!(LoadedChain::check(&*store, &vault, place).await.is_ok());
+    // nor does a release fail for good that was to join it
+    assert_eq!(commit(&*store, &late).await, CommitOutcome::LedgerMoved);
+    // persons in the ledger without any state are lost
+    covered(&*store, commit_without_chain(&*store, 3).await, &[1, 2, 3], None).await;
+    assert!(store.is_chain_lost(TENANT, CLINIC).await.unwrap());
+    assert!(!store.is_chain_lost("x", CLINIC).await.unwrap());
+    assert_eq!(kind(load(&*store, &vault, true).await), Some(Kind::RepublishStateLost));
+    assert!(LoadedChain::check(&*store, &vault, place).await.is_err());
+}
+
+/// The commit of a release of the clinic that leaves no state.
+async fn commit_without_chain(store: &dyn Store, number: u8) -> ReleaseCommit {
+    enqueue(store, number).await;
+    let (ClaimedJob { job, .. }, token) = claim(store, at(1)).await;
+    let mut commit = commit_of(&job, token, 0, at(2));
+    commit.release.content_hash = [number; 32];
+    commit
 }
 
 /// Reads the chain of the clinic.

@@ -45,8 +45,8 @@ pub(crate) async fn the_ledger_moves_with_persons_and_marks(bench: &impl Bench) 
     }
     assert_eq!(moment().await, at(3, 2), "its persons ceased to stand, once");
     let vanished = announced(&*store, "clinic", &[4], 4).await;
-    assert_eq!(store.void_announcements(TENANT, Uuid::from_u128(4)).await.unwrap(), 1);
-    assert_eq!(store.void_announcements(TENANT, Uuid::from_u128(4)).await.unwrap(), 0);
+    assert_eq!(store.void_announcements(TENANT, Uuid::from_u128(4), None).await.unwrap(), 1);
+    assert_eq!(store.void_announcements(TENANT, Uuid::from_u128(4), None).await.unwrap(), 0);
     assert_eq!(moment().await, at(3, 3), "{vanished:?}");
     announced(&*store, "clinic", &[5], 5).await;
     store.sweep_void_coverages().await.unwrap();

@@ -295,6 +295,7 @@ macro_rules! conformance {
                 marks_are_read_as_they_were_written
                 a_void_announcement_leaves_nothing
                 announcements_of_a_vanished_job_are_void
+                an_attempt_ends_no_announcement_of_another
                 a_joined_announcement_goes_over_to_the_other
                 statements_are_judged_like_coverages
                 a_population_comes_with_its_statements
@@ -322,6 +323,7 @@ macro_rules! conformance {
                 a_held_release_leaves_its_state_pending
                 an_ended_chain_does_not_go_on
                 each_person_of_a_chain_is_covered_once
+                a_rejected_first_release_is_no_lost_state
                 a_job_goes_on_from_the_state_before;
             pins:
                 a_pin_stays_what_it_was_first

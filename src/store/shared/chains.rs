@@ -25,6 +25,22 @@ both_stores! {
             chain_of(&mut tx, row).await.map(Some)
         }
 
+        async fn is_chain_lost(&self, tenant: &str, population: &str) -> Result<bool, StoreError> {
+            let mut tx = self.begin_snapshot().await.map_err(failed)?;
+            let row: Option<ChainRow> =
+                run_sql!(query_as.fetch_optional, &mut *tx, sql::CHAIN, tenant, population).map_err(failed)?;
+            if let Some(row) = row {
+                let chain = chain_of(&mut tx, row).await?;
+                if chain.current.or(chain.pending).is_some() {
+                    return Ok(false);
+                }
+            }
+            let live: Vec<CoverageRow> =
+                run_sql!(query_as.fetch_all, &mut *tx, sql::CHAIN_COVERAGES, tenant).map_err(failed)?;
+            let mut chains = live.into_iter().map(|row| CoverageRecord::from(row).coverage.chain);
+            Ok(chains.any(|chain| chain.as_deref() == Some(population)))
+        }
+
         async fn begin_chain(&self, new: &NewChain) -> Result<ChainRecord, StoreError> {
             let begin = || async {
                 let mut tx = self.begin().await?;
@@ -234,23 +250,25 @@ both_stores! {
         let end = AnnouncementEnd::Joined {
             target: chain, coverage: night.coverage, published: night.published, learned,
         };
-        join_coverage(connection, tenant, own, &end).await?;
+        if !join_coverage(connection, tenant, own, &end).await? {
+            return Err(StoreError::Conflict.into());
+        }
         run_sql!(query.execute, &mut *connection, people::VOID_LIVE, tenant, own.0)?;
         people_changed(connection, tenant).await?;
         Ok(())
     }
 
-    /// Takes the rows of a coverage into another one, as an announcement ends that joins it.
+    /// Takes the rows of a coverage into another one, as an announcement ends that joins it; says whether that one is live.
     pub(in crate::store) async fn join_coverage(
         connection: &mut Connection,
         tenant: &str,
         own: CoverageId,
         end: &AnnouncementEnd,
-    ) -> Result<(), TransactionError> {
-        let AnnouncementEnd::Joined { target, coverage: known, published, learned } = end else { return Ok(()) };
+    ) -> Result<bool, TransactionError> {
+        let AnnouncementEnd::Joined { target, coverage: known, published, learned } = end else { return Ok(true) };
         let mut joined = locked(connection, tenant, *target).await?;
         if joined.state != CoverageState::Live {
-            return Err(StoreError::Conflict.into());
+            return Ok(false);
         }
         // others may have joined since it was read
         joined.coverage.absorb(known.clone(), &joined.published);
@@ -269,6 +287,6 @@ both_stores! {
         let (known, published) = (Json(&joined.coverage), Json(&joined.published));
         run_sql!(query.execute, &mut *connection, people::DESCRIBE_COVERAGE, tenant, target.0, known, published)?;
         list_coverage(connection, target.0, &joined.coverage).await?;
-        Ok(())
+        Ok(true)
     }
 }

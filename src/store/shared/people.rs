@@ -7,7 +7,7 @@ use uuid::Uuid;
 
 use crate::people::{Coverage, CoverageId, Evidence, KeyedHash, Place, PopulationRegistry};
 use crate::ports::{
-    AlikeMark, AnnouncementEnd, CommonMarks, CoverageRecord, CoverageSelection, CoverageState, CoveragesAt,
+    AlikeMark, AnnouncementEnd, CommonMarks, CoverageRecord, CoverageSelection, CoverageState, CoveragesAt, LeaseToken,
     LedgerMoment, NewCoverage, PeopleEntry, PeopleEntryOutcome, PeopleStore, SeparationRecord, StoreError,
 };
 use crate::store::rows::{
@@ -256,16 +256,25 @@ both_stores! {
         ) -> Result<(), StoreError> {
             let end = || async {
                 let mut tx = self.begin().await?;
-                end_announced(&mut tx, tenant, coverage, end).await?;
+                if !end_announced(&mut tx, tenant, coverage, end).await? {
+                    return Err(StoreError::Conflict.into());
+                }
                 Ok(tx.commit().await?)
             };
             run_transaction("end_announcement", end).await
         }
 
-        async fn void_announcements(&self, tenant: &str, job: Uuid) -> Result<u64, StoreError> {
+        async fn void_announcements(
+            &self,
+            tenant: &str,
+            job: Uuid,
+            held: Option<LeaseToken>,
+        ) -> Result<u64, StoreError> {
+            let held = held.map(|token| token.0);
             let end = || async {
                 let mut tx = self.begin().await?;
-                let ended = run_sql!(query.execute, &mut *tx, sql::VOID_ANNOUNCEMENTS, tenant, job)?.rows_affected();
+                let ended =
+                    run_sql!(query.execute, &mut *tx, sql::VOID_ANNOUNCEMENTS, tenant, job, held)?.rows_affected();
                 if ended > 0 {
                     people_changed(&mut tx, tenant).await?;
                 }
@@ -332,29 +341,30 @@ both_stores! {
         Ok(())
     }
 
-    /// Ends an announcement within the transaction of what ends it.
+    /// Ends an announcement within the transaction of what ends it; says whether it may. It may not if it has ended
+    /// otherwise, has no ticket to become live, or its target is not live.
     pub(in crate::store) async fn end_announced(
         connection: &mut Connection,
         tenant: &str,
         coverage: CoverageId,
         end: &AnnouncementEnd,
-    ) -> Result<(), TransactionError> {
+    ) -> Result<bool, TransactionError> {
         let own = locked(connection, tenant, coverage).await?;
         let state = match end {
-            AnnouncementEnd::Void if own.state == CoverageState::Void => return Ok(()),
+            AnnouncementEnd::Void if own.state == CoverageState::Void => return Ok(true),
             AnnouncementEnd::Live => CoverageState::Live,
             AnnouncementEnd::Void | AnnouncementEnd::Joined { .. } => CoverageState::Void,
         };
-        if own.state != CoverageState::Pending || *end != AnnouncementEnd::Void && own.ticket.is_none() {
-            return Err(StoreError::Conflict.into());
+        let is_ended = own.state != CoverageState::Pending || *end != AnnouncementEnd::Void && own.ticket.is_none();
+        if is_ended || !join_coverage(connection, tenant, coverage, end).await? {
+            return Ok(false);
         }
-        join_coverage(connection, tenant, coverage, end).await?;
         run_sql!(query.execute, &mut *connection, sql::SET_STATE, tenant, coverage.0, state.name())?;
         // what becomes live has the persons and marks that it was announced with
         if state == CoverageState::Void {
             people_changed(connection, tenant).await?;
         }
-        Ok(())
+        Ok(true)
     }
 
     /// Raises the number of changes of persons and marks. No other transaction of the tenant does so until this one ends.

@@ -173,8 +173,11 @@ both_stores! {
                 run_sql!(query.execute, &mut *tx, sql::INSERT_INTERNAL_REPORT, release.id, report.as_bytes())?;
             }
             disclose(&mut tx, commit).await?;
-            if let Some(AnnouncedCoverage { id, end }) = &commit.announcement {
-                end_announced(&mut tx, &release.tenant, *id, end).await?;
+            if let Some(AnnouncedCoverage { id, end }) = &commit.announcement
+                && !end_announced(&mut tx, &release.tenant, *id, end).await?
+            {
+                // what it joins is void: the held release that had these people was rejected since
+                return Ok(CommitOutcome::LedgerMoved);
             }
             if let Some(step) = &commit.chain && !step_chain(&mut tx, commit, step).await? {
                 return Ok(CommitOutcome::ChainMoved);

@@ -188,7 +188,9 @@ UPDATE coverages SET state = 'void' WHERE tenant = $1 AND id = $2 AND state = 'l
 
 pub(crate) const VOID_ANNOUNCEMENTS: &str = "\
 -- void_announcements
-UPDATE coverages SET state = 'void' WHERE tenant = $1 AND job = $2 AND state = 'pending'";
+UPDATE coverages SET state = 'void' WHERE tenant = $1 AND job = $2 AND state = 'pending'
+  AND CASE WHEN $3 IS NULL THEN NOT EXISTS (SELECT 1 FROM jobs WHERE id = $2 AND status = 'running')
+           ELSE EXISTS (SELECT 1 FROM jobs WHERE id = $2 AND status = 'running' AND lease_token = $3) END";
 
 pub(crate) const DESCRIBE_COVERAGE: &str = "\
 -- describe_coverage

@@ -375,7 +375,7 @@ fn pair_of(one: &str, other: &str) -> [String; 2] {
 /// Voids what the vanished jobs announced.
 async fn end_pending(data: &Path) {
     let store = SqliteStore::open(data).await.unwrap();
-    assert_eq!(store.void_announcements("default", Uuid::from_u128(6)).await.unwrap(), 1);
+    assert_eq!(store.void_announcements("default", Uuid::from_u128(6), None).await.unwrap(), 1);
     store.close().await;
 }
 

@@ -147,6 +147,7 @@ faulty! {
     }
     impl ChainStore {
         fn chain(tenant: &str, population: &str) -> Option<ChainRecord>;
+        fn is_chain_lost(tenant: &str, population: &str) -> bool;
         fn begin_chain(new: &NewChain) -> ChainRecord;
         fn put_chain_piece(chain: Uuid, job: Uuid, attempt: u32, piece: u32, payload: &Ciphertext) -> ();
         fn chain_piece(chain: Uuid, state: &StoredChainState, piece: u32) -> Option<Ciphertext>;
@@ -218,7 +219,7 @@ faulty! {
         fn common_marks(tenant: &str, hashes: &[KeyedHash]) -> CommonMarks;
         fn sample_cuts(tenant: &str, coverage: CoverageId) -> Vec<bool>;
         fn end_announcement(tenant: &str, coverage: CoverageId, end: &AnnouncementEnd) -> ();
-        fn void_announcements(tenant: &str, job: Uuid) -> u64;
+        fn void_announcements(tenant: &str, job: Uuid, held: Option<LeaseToken>) -> u64;
         fn sweep_void_coverages() -> u64;
     }
     impl ApiKeyStore {
