@@ -36,7 +36,7 @@ pub use contingency::{Associations, Coarse, DEFAULT_BINS, phi_squared};
 pub use domain::{Arena, Domain};
 pub use interner::{Interner, ValueKey};
 pub use limits::{DictionaryError, IngestLimits};
-pub use names::is_shown;
+pub use names::{is_composed, is_shown};
 pub use profile::{ColumnProfile, DatasetProfile, ProfileBuilder};
 pub use selection::ValueSelection;
 pub use table::{AttributeCounts, Codes, Column, Table};

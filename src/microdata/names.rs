@@ -22,6 +22,12 @@ pub fn is_shown(name: &str) -> bool {
     })
 }
 
+/// Whether a name is in the composed form of Unicode (NFC). Of two names that differ only in their encoding, one is not.
+#[must_use]
+pub fn is_composed(name: &str) -> bool {
+    name.nfc().eq(name.chars())
+}
+
 /// The names of the columns of a table, in their order.
 #[derive(Default)]
 pub(super) struct ColumnNames {

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use crate::microdata::is_shown;
+use crate::microdata::{is_composed, is_shown};
 use crate::problem::{Fault, Kind};
 use crate::spec::grammar::document::{
     Array, DatasetColumns, Document, Given, Id, Int, Member, MemberContext, ObjectMap, Reason, SchemaMap, choice,
@@ -21,8 +21,8 @@ const MAX_PLACES: usize = 1_000;
 const MAX_KEYS: usize = 16;
 
 /// The form of a population's name, as faults describe it.
-pub const POPULATION_NAME: &str = "1 to 500 characters that are all shown, not \"all\", without white space at \
-                                   its ends, and not beginning with population: or dataset:";
+pub const POPULATION_NAME: &str = "1 to 500 characters that are all shown, composed (NFC), not \"all\", without \
+                                   white space at its ends, and not beginning with population: or dataset:";
 
 const PLACES: &str = "\"all\", or an array of 1 to 1000 names of populations, or dataset:ID";
 
@@ -36,7 +36,7 @@ const NEW: &str = "an array of at most 1000 names of attributes";
 #[must_use]
 pub fn is_population_name(name: &str) -> bool {
     let is_reserved = name == "all" || name.starts_with("population:") || name.starts_with("dataset:");
-    is_plain(name, 500) && name.trim() == name && !is_reserved
+    is_plain(name, 500) && is_composed(name) && name.trim() == name && !is_reserved
 }
 
 fn is_plain(text: &str, most: usize) -> bool {
@@ -145,14 +145,14 @@ choice! {
 pub(in crate::spec) struct KeySystemName(String);
 
 scalar! {
-    KeySystemName: "a name of 1 to 100 characters without ':', ',', '+' and control characters, and not \"none\"",
+    KeySystemName: "a name of 1 to 100 composed (NFC) characters without ':', ',', '+' and control characters, and not \"none\"",
     |value| value.as_str().filter(|name| is_key_system(name)).map(|name| Self(name.to_owned())),
     |name| name.0.as_str().into(),
     {"type": "string", "minLength": 1, "maxLength": 100, "pattern": "^[^:,+\\u0000-\\u001f]+$"}
 }
 
 fn is_key_system(name: &str) -> bool {
-    is_plain(name, 100) && name.trim() == name && !name.contains([':', ',', '+']) && name != "none"
+    is_plain(name, 100) && is_composed(name) && name.trim() == name && !name.contains([':', ',', '+']) && name != "none"
 }
 
 /// A name of a column or attribute.
@@ -545,6 +545,9 @@ mod tests {
     #[test]
     fn names_of_populations_are_no_places() {
         assert!(is_population_name("clinic a:b") && is_population_name(&"x".repeat(500)));
+        assert!(is_population_name("\u{e9}") && is_population_name("日付"));
+        // they look like another name: an accent of its own, and the sign of the unit kelvin
+        assert!(!is_population_name("e\u{301}") && !is_population_name("\u{212a}"));
         for name in ["", "all", "dataset:x", "population:x", " x", "x\0", "a\nb", &"x".repeat(501)] {
             assert!(!is_population_name(name), "{name:?}");
         }
