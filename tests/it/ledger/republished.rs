@@ -18,7 +18,7 @@ const STAFF: &str = "/v1/populations/staff";
 /// The l of all nights.
 const L: usize = 3;
 
-async fn staff(server: &Client) {
+pub(crate) async fn staff(server: &Client) {
     let terms = json!({"min_newcomers": 6});
     let population = json!({"person": [{"key_system": "staff", "columns": ["pid"]}], "republication": terms});
     server.put(STAFF, &population).await.ok(201);
@@ -42,11 +42,11 @@ pub(crate) fn of_persons(keys: impl IntoIterator<Item = usize>) -> Night {
     keys.into_iter().map(|key| (key, persons[key].clone())).collect()
 }
 
-async fn upload(server: &Client, night: &Night) -> String {
+pub(crate) async fn upload(server: &Client, night: &Night) -> String {
     text(&server.upload("population=staff", csv(night)).await.ok(201)["id"])
 }
 
-async fn published(server: &Client, night: &Night) -> Value {
+pub(crate) async fn published(server: &Client, night: &Night) -> Value {
     let dataset = upload(server, night).await;
     let release = server.publish(&dataset, night_job()).await;
     assert_eq!(release["composition"], "enforced");
@@ -151,15 +151,18 @@ async fn jobs_of_one_night_follow_each_other(store: TestStore) {
         let (client, dataset) = (Client::new(server.base.clone()), dataset.clone());
         tokio::spawn(async move { client.publish(&dataset, night_job()).await })
     };
-    let mut numbers = Vec::new();
-    for job in datasets.iter().map(job).collect::<Vec<_>>() {
+    let mut releases = BTreeMap::new();
+    for (job, dataset) in datasets.iter().map(job).collect::<Vec<_>>().into_iter().zip(&datasets) {
         let release = job.await.unwrap();
-        numbers.push(number(&release));
         attacker.add(&shown(&server, &release).await);
+        releases.insert(number(&release), (release, dataset));
     }
-    numbers.sort_unstable();
-    assert_eq!(numbers, [2, 3, 4], "each goes on from another");
+    assert_eq!(releases.keys().collect::<Vec<_>>(), [&2, &3, &4], "each goes on from another");
     assert_eq!(attacker.above(L), 0);
+    // the last of them, which saw the first night when it was submitted, is given back
+    let (last, dataset) = &releases[&4];
+    let again = server.job(dataset, night_job()).await.ok(200);
+    assert_eq!((&again["release"], &again["reused"]), (&last["id"], &json!(true)));
     server.stop().await;
 }
 
