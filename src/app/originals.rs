@@ -5,8 +5,8 @@ use uuid::Uuid;
 use super::service::AppService;
 use crate::identity::Caller;
 use crate::inputs::{
-    ColumnSelection, ExternalRows, ExternalRowsSource, ReleaseOriginal, columns_memory, external_rows_problem,
-    specification_of,
+    ColumnSelection, ExternalRows, ExternalRowsSource, NightTable, ReleaseOriginal, columns_memory,
+    external_rows_problem, specification_of,
 };
 use crate::ledger::EarlierDisclosures;
 use crate::ports::{AuditAction, ReleaseRecord, Statement, StoreError};
@@ -39,6 +39,35 @@ impl AppService {
             need,
             hasher,
         })
+    }
+
+    /// The table that a night was made of, which the caller may use.
+    ///
+    /// # Errors
+    /// `gone` when it was purged, or the store's problem.
+    pub async fn night_table(&self, caller: &Caller, release: &ReleaseRecord) -> Result<NightTable, Problem> {
+        self.dataset(caller, release.dataset).await.map_err(|problem| match problem.kind {
+            Kind::Gone => {
+                let detail = format!(
+                    "the dataset of the night {} was purged, so that its persons are known by their cells alone: ask with \
+                     \"options\": {{\"persons\": \"cells\"}}",
+                    release.id
+                );
+                Problem::new(Kind::Gone, detail).with("release", release.id.to_string())
+            }
+            _ => problem,
+        })?;
+        let job = self.store.job(&caller.tenant, release.job).await?;
+        let job = job.ok_or_else(|| StoreError::corrupt("a release has no job"))?;
+        Ok(NightTable { env: self.env(), budget: self.budget.clone(), job })
+    }
+
+    /// Records that originals of a release are read.
+    ///
+    /// # Errors
+    /// The store's problem: what cannot be recorded is not answered.
+    pub async fn record_internal_read(&self, caller: &Caller, release: Uuid) -> Result<(), Problem> {
+        self.record(caller, AuditAction::ReadInternal, release).await
     }
 
     /// The external tables of a series with these ids, if the caller may read them.

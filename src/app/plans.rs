@@ -206,6 +206,7 @@ impl DryRun {
         }
         let republish = night.as_ref().map(|night| engine::RepublishInput {
             state: night.chain.as_ref().and_then(LoadedChain::state),
+            previous: night.chain.as_ref().and_then(LoadedChain::release),
             persons: &persons,
             key: &night.population.key,
         });

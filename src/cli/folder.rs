@@ -72,18 +72,67 @@ impl FolderDraft {
         written.sync_data()
     }
 
+    /// Makes sure that all files outlive a crash.
+    pub(super) fn settle(&mut self) -> io::Result<()> {
+        self.finish_current()?;
+        sync_folder(&self.folder.path)
+    }
+
     /// Renames the complete folder to its place.
     pub(super) fn complete(mut self) -> io::Result<()> {
-        self.finish_current()?;
-        if self.place.is_dir() {
-            fs::remove_dir(&self.place)?;
+        self.settle()?;
+        put(&self.folder.path, &self.place)
+    }
+
+    /// Puts a complete folder in its place that an interrupted run has left in the parent of `place`, if it is the one that is
+    /// looked for; the place.
+    pub(super) fn recover(place: &Path, is_wanted: impl Fn(&Manifest) -> bool) -> io::Result<Option<PathBuf>> {
+        let parent = parent_of(place);
+        let entries = match fs::read_dir(parent) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            entries => entries?,
+        };
+        for entry in entries {
+            let entry = entry?;
+            let Some(name) = entry.file_name().to_str().and_then(place_of_draft).map(str::to_owned) else { continue };
+            if Folder::new(&entry.path()).manifest().is_ok_and(|manifest| is_wanted(&manifest)) {
+                let place = place.with_file_name(name);
+                put(&entry.path(), &place)?;
+                return Ok(Some(place));
+            }
         }
-        fs::rename(&self.folder.path, &self.place)
+        Ok(None)
     }
 
     fn finish_current(&mut self) -> io::Result<()> {
         self.current.take().map_or(Ok(()), |(_, file)| file.sync_data())
     }
+}
+
+/// The name of the folder that a draft becomes.
+fn place_of_draft(name: &str) -> Option<&str> {
+    let (place, id) = name.strip_prefix('.')?.rsplit_once('.')?;
+    uuid::Uuid::try_parse(id).ok().map(|_| place).filter(|place| !place.is_empty())
+}
+
+/// Renames a folder to a place that is absent or an empty folder.
+fn put(folder: &Path, place: &Path) -> io::Result<()> {
+    if place.is_dir() {
+        fs::remove_dir(place).map_err(|error| {
+            let (folder, place) = (folder.display(), place.display());
+            io::Error::new(error.kind(), format!("{folder} is a complete release that belongs in {place}: {error}"))
+        })?;
+    }
+    fs::rename(folder, place)?;
+    sync_folder(parent_of(place))
+}
+
+fn parent_of(place: &Path) -> &Path {
+    place.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
+fn sync_folder(folder: &Path) -> io::Result<()> {
+    File::open(folder)?.sync_all()
 }
 
 impl PartStore for FolderDraft {

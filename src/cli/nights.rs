@@ -12,8 +12,8 @@ use super::population::PersonHashing;
 use super::table_file::{TableFile, TableOptions};
 use super::{input, interrupt, standard_output};
 use crate::control::Control;
-use crate::engine::{self, IntersectionReport, NightOriginal, PersonLink, ReleasedNight};
-use crate::publication::Unit;
+use crate::engine::{Intersection, IntersectionReport, NightOriginal, ReleasedNight};
+use crate::publication::{PersonLink, Unit};
 use crate::random::RandomStreams;
 use crate::report::Manifest;
 use crate::spec::DocumentSource;
@@ -44,8 +44,11 @@ pub(super) fn run(arguments: &NightsArguments, json: bool) -> Result<CommandOutc
     interrupt::cancel_on_signal(&control);
     let nights = arguments.nights.iter().map(|night| read(night, arguments, &control));
     let nights: Vec<ReadNight> = nights.collect::<Result<_, _>>()?;
-    let released: Vec<ReleasedNight<'_>> = nights.iter().map(ReadNight::released).collect();
-    let report = engine::intersection_attack(&released, &control)?;
+    let manifests: Vec<&Manifest> = nights.iter().map(|night| &night.manifest).collect();
+    let by = if nights.iter().all(|night| night.job.is_some()) { PersonLink::Keys } else { PersonLink::Cells };
+    let mut intersection = Intersection::new(&manifests, by)?;
+    nights.iter().try_for_each(|night| intersection.add(&night.released(), &control))?;
+    let report = intersection.report();
     let text = match json {
         true => serde_json::to_string_pretty(&report).map_err(|error| CommandOutcome::Internal(error.to_string()))?,
         false => in_words(&report),
@@ -90,13 +93,18 @@ impl ReadNight {
 }
 
 fn in_words(report: &IntersectionReport) -> String {
-    let IntersectionReport { nights, linked_by, persons, above, l, worst, faults } = report;
+    let IntersectionReport { nights, missing, linked_by, persons, above, l, worst, faults } = report;
     let worst = worst.map_or_else(String::new, |worst| format!("; the largest share is {}/{}", worst.count, worst.of));
     let mut lines = vec![format!(
         "{nights} nights, {persons} persons linked by {}: of {above} a value has more than 1/{l} of what is left{worst}",
         linked_by.as_str()
     )];
     lines.extend(faults.iter().map(|fault| format!("night {}: {}", fault.night, fault.fault)));
+    if *missing > 0 {
+        lines.push(format!(
+            "nights that are not among these: {missing}; who entered on one of them is not judged by the entry"
+        ));
+    }
     if !report.holds() && *linked_by == PersonLink::Cells {
         lines.push("equal cells may be those of two persons: name the table of each night to link by keys".to_owned());
     }

@@ -1,12 +1,14 @@
 //! The population of a table that is published night after night: its state, and the persons of a table.
 
-use std::path::PathBuf;
+use std::io::Write;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use serde_json::json;
 
 use super::exit::CommandOutcome;
-use crate::engine::RepublishInput;
+use super::folder::FolderDraft;
+use crate::engine::{self, RepublishInput};
 use crate::microdata::Chunk;
 use crate::people::{Fold, KeyedHasher, SystemColumns, person_hashes};
 use crate::problem::{Kind, Problem};
@@ -46,9 +48,23 @@ impl OpenedPopulation {
         PersonHashing { hasher: self.file.hasher(), columns: &self.columns }
     }
 
+    /// Puts the last night in its place, if the run that made it was killed before it did.
+    pub(super) fn recover(&self, out: &Path) -> Result<(), CommandOutcome> {
+        let Some(last) = self.file.state().and_then(engine::last_night) else { return Ok(()) };
+        let recovered = FolderDraft::recover(out, |manifest| engine::shows_night(manifest, &last));
+        let Some(place) = recovered.map_err(|error| CommandOutcome::io(out, &error))? else { return Ok(()) };
+        let said = format!("night {}, which an interrupted run had made, is now in {}", last.night, place.display());
+        if place.file_name() == out.file_name() {
+            let detail = format!("{said}: name another folder for the next night");
+            return Err(CommandOutcome::InputOutput(detail));
+        }
+        let _ = writeln!(std::io::stderr().lock(), "guardian: {said}");
+        Ok(())
+    }
+
     /// The input of a night of these persons.
     pub(super) fn input<'a>(&'a self, persons: &'a [[u8; 16]]) -> RepublishInput<'a> {
-        RepublishInput { state: self.file.state(), persons, key: &self.key }
+        RepublishInput { state: self.file.state(), previous: None, persons, key: &self.key }
     }
 
     /// Refuses a population without a night, and a night without its population.

@@ -1,6 +1,6 @@
 //! `guardian publish`: publishes a table without a server.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 
@@ -65,14 +65,14 @@ pub(super) fn run(arguments: &PublishArguments, json: bool) -> Result<CommandOut
     let shown = ProgressBarGuard::begin(&control);
     let document = input::document(arguments.files.specification()?)?;
     let (table, unit) = (arguments.files.table()?, arguments.files.unit());
-    let mut draft = FolderDraft::begin(&arguments.out).map_err(|error| CommandOutcome::io(&arguments.out, &error))?;
+    let mut population = arguments.files.population().open()?;
+    let mut draft = begun_folder(&arguments.out, population.as_ref())?;
     let origin = if arguments.reproduce.is_some() { DocumentSource::Reproduction } else { DocumentSource::CommandLine };
     let streams = match &arguments.reproduce {
         None => RandomStreams::Keyed(ReleaseKey::draw().map_err(|error| CommandOutcome::Internal(error.to_string()))?),
         Some(KeyOption::Bytes(bytes)) => RandomStreams::Keyed(ReleaseKey::from_bytes(*bytes)),
         Some(KeyOption::Identity) => RandomStreams::Identity,
     };
-    let mut population = arguments.files.population().open()?;
     let source = JobSource {
         table,
         document: &document,
@@ -105,7 +105,9 @@ pub(super) fn run(arguments: &PublishArguments, json: bool) -> Result<CommandOut
     draft.write("report.json", &pretty(&report)?).map_err(io)?;
     draft.write("specification.json", &pretty(&job.specification.normalized)?).map_err(io)?;
     if let (Some(OpenedPopulation { file, .. }), Some(state)) = (&mut population, &released.state) {
-        // a night that the state does not know would be published once more, in other buckets
+        // a night that the state does not know would be published once more, in other buckets. One that it knows is put in its place
+        // by the next run, if this one is killed before it does
+        draft.settle().map_err(io)?;
         file.replace(state).map_err(population::outcome)?;
     }
     draft.complete().map_err(io)?;
@@ -116,6 +118,12 @@ pub(super) fn run(arguments: &PublishArguments, json: bool) -> Result<CommandOut
     let notices = [&released.manifest.warnings[..], &released.internal.warnings, &incomplete];
     let warnings = warnings(&job.specification.warnings, notices);
     PublishSummary { folder: &arguments.out, manifest: &released.manifest, report: &report, warnings }.print(json)
+}
+
+/// The folder of the release, once the last night of the population is in its own.
+fn begun_folder(out: &Path, population: Option<&OpenedPopulation>) -> Result<FolderDraft, CommandOutcome> {
+    population.map_or(Ok(()), |population| population.recover(out))?;
+    FolderDraft::begin(out).map_err(|error| CommandOutcome::io(out, &error))
 }
 
 /// The provenance of a release without a server.

@@ -18,7 +18,7 @@ pub use attack::corruption::Corruption;
 pub use attack::dependency::dependency_attack;
 pub use attack::inference::inference_attack;
 pub use attack::intersection::{
-    IntersectionFault, IntersectionReport, NightOriginal, PersonLink, ReleasedNight, intersection_attack,
+    Intersection, IntersectionFault, IntersectionReport, NightOriginal, ReleasedNight, previous_night,
 };
 pub use attack::join::JoinableRelease;
 pub use attack::membership::membership;
@@ -48,6 +48,7 @@ pub use read_back::external::{
 };
 pub use read_back::linked::{BucketJoiner, LinkedViewError, labels as bucket_labels, linked_part};
 pub use read_back::measures::{AchievedMeasures, RecursiveC, TableMeasures};
+pub use read_back::night::{LastNight, last_night, shows_night};
 pub use read_back::published_value::{NamedValues, PublishedValue};
 pub use read_back::query::{ErrorModelName, QueryAnswer, QuerySet};
 pub use read_back::verify::{VerificationInput, verify};

@@ -22,6 +22,7 @@ pub struct LoadedChain {
     id: Uuid,
     key: DataKey,
     version: u64,
+    release: Option<Uuid>,
     state: Option<Vec<u8>>,
 }
 
@@ -72,6 +73,12 @@ impl LoadedChain {
         self.version
     }
 
+    /// The last release; none before the first.
+    #[must_use]
+    pub const fn release(&self) -> Option<Uuid> {
+        self.release
+    }
+
     /// The state that the last release left behind; none before the first.
     #[must_use]
     pub fn state(&self) -> Option<&[u8]> {
@@ -118,7 +125,8 @@ impl LoadedChain {
             let Some(key) = record.wrapped_key.as_deref().and_then(|key| vault.chain_key(record.id, key).ok()) else {
                 return Err(lost(population));
             };
-            let chain = Self { id: record.id, key, version: record.version(), state: None };
+            let release = record.current.map(|state| state.release);
+            let chain = Self { id: record.id, key, version: record.version(), release, state: None };
             let Some(current) = record.current else {
                 // its persons are in the ledger and in no state, unless they were those of a held release rejected since
                 let is_lost = is_begun && store.is_chain_lost(tenant, population).await?;

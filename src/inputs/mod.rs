@@ -38,7 +38,7 @@ pub(crate) use external_rows::{ExternalAttributes, ExternalRows, NO_SINGLE_COLUM
 pub use memory::{MemoryBudget, MemoryPermit};
 pub(crate) use memory_estimate::{columns_memory, job_memory};
 pub(crate) use originals::external_rows_problem;
-pub use originals::{ExternalRowsSource, ReleaseOriginal};
+pub use originals::{ExternalRowsSource, NightTable, ReadNightTable, ReleaseOriginal};
 pub use part_storage::{PartStorage, decompress};
 pub(crate) use people::declared_datasets;
 pub use people::{JobPeople, JobPersons, PersonKeys, RowChoice, announce, chosen_rows, marks};

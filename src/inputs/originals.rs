@@ -1,14 +1,17 @@
 use uuid::Uuid;
 
 use super::columns::{DatasetRows, load};
+use super::context::JobContext;
 use super::env::{ColumnSelection, InputEnv};
 use super::error::{ExternalRowsError, InputError};
 use super::external_rows::ExternalRows;
 use super::kept_rows::KeptRows;
 use super::memory::{MemoryBudget, MemoryPermit};
+use super::memory_estimate::columns_memory;
 use crate::control::Control;
 use crate::engine::{EngineError, ExternalTableRows, ReadFile};
-use crate::ports::DatasetRecord;
+use crate::microdata::Table;
+use crate::ports::{DatasetRecord, JobRecord, StoreError};
 use crate::problem::{Fault, Kind, Problem};
 use crate::vault::ContentHasher;
 
@@ -30,6 +33,47 @@ pub struct ExternalRowsSource {
     pub(crate) env: InputEnv,
     pub(crate) budget: MemoryBudget,
     pub(crate) tables: Vec<ExternalRows>,
+}
+
+/// The table that a night was made of, not read yet.
+pub struct NightTable {
+    pub(crate) env: InputEnv,
+    pub(crate) budget: MemoryBudget,
+    pub(crate) job: JobRecord,
+}
+
+/// The table of a night, which takes memory until it is dropped.
+pub struct ReadNightTable {
+    /// The published names of its columns.
+    pub names: Vec<String>,
+    /// The columns.
+    pub table: Table,
+    /// The hash of the person of each row.
+    pub persons: Vec<[u8; 16]>,
+    _room: MemoryPermit,
+}
+
+impl NightTable {
+    /// Bytes for the person of each row.
+    const PERSON_BYTES: u64 = 32;
+
+    /// Reads it, on a blocking thread.
+    ///
+    /// # Errors
+    /// [`EngineError`]
+    pub fn read(&self, control: &Control) -> Result<ReadNightTable, EngineError> {
+        let Self { env, budget, job } = self;
+        let context = env.handle.block_on(JobContext::for_job(job, env))?;
+        let population = env.handle.block_on(context.republished(env))?;
+        let population =
+            population.ok_or_else(|| InputError::from(StoreError::corrupt("a night republishes no population")))?;
+        let columns = columns_memory(&context.dataset, &context.profiles, &context.specification.used);
+        let need = columns.saturating_add(context.dataset.rows.saturating_mul(Self::PERSON_BYTES));
+        let room = budget.try_acquire(need).map_err(EngineError::Refused)?;
+        let persons = context.persons_of_rows(env, &population.key_system, control)?;
+        let table = context.load(env, control)?;
+        Ok(ReadNightTable { names: context.specification.published_names, table, persons, _room: room })
+    }
 }
 
 impl ExternalRowsSource {

@@ -339,7 +339,8 @@ struct ChainedNight<'a> {
 impl<'a> ChainedNight<'a> {
     fn input(self) -> RepublishInput<'a> {
         let NightPersons { population, persons } = self.rows;
-        RepublishInput { state: self.chain.state(), persons, key: &population.key }
+        let (state, previous) = (self.chain.state(), self.chain.release());
+        RepublishInput { state, previous, persons, key: &population.key }
     }
 
     /// Keeps the state that the night leaves behind; the commit makes it current.

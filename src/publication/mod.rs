@@ -23,7 +23,9 @@ pub use contents::{BucketColumn, PartContents, Publication, PublicationCells, Pu
 pub use contributions::ContributionChoice;
 pub use guarantee::{Divergence, Guarantee, PriorDistribution, Reference, RhoMode, ValueDistance};
 pub use ratio::{Ratio, RatioError};
-pub use republish::{BucketFill, BucketMerging, ChangedValues, PastNight, RepublishDetails, RepublishFigures};
+pub use republish::{
+    BucketFill, BucketMerging, ChangedValues, NightDigest, PastNight, PreviousNight, RepublishDetails, RepublishFigures,
+};
 pub use rule::{
     DeclaredInputs, DeclaredTaxonomy, DeclaredThresholds, EnforcedBy, EnforcedRule, ExcludedValues, RuleDerivation,
     SubmittedRule,
@@ -44,7 +46,7 @@ pub(crate) use vocabulary::vocabulary;
 pub use vocabulary::{
     AdversaryModel, Algorithm, AssumedAssociations, AttackInput, CheckName, CompositionMode, CompositionVerdict,
     DependencyUse, DisclosureStatus, IdentityScope, JoinSelection, Linkage, MethodKind, ModelKind, NoticeKind,
-    PersonsKnown, PlanRuleStatus, ProtectionKind, PublishedPeople, ReleaseStatus, RowKind, RuleOrigin,
+    PersonLink, PersonsKnown, PlanRuleStatus, ProtectionKind, PublishedPeople, ReleaseStatus, RowKind, RuleOrigin,
     SearchedDependencies, SlicedDiversity, StatementKind, TableKind, VocabularyError,
 };
 pub use witness::{TableWitness, Witness};

@@ -1,3 +1,6 @@
+use sha2::{Digest, Sha256};
+use uuid::Uuid;
+
 use super::vocabulary::vocabulary;
 
 vocabulary! {
@@ -31,6 +34,8 @@ vocabulary! {
 pub struct RepublishDetails {
     /// The number of the night, from 1.
     pub night: u32,
+    /// The night that it goes on from; none of the first.
+    pub previous: Option<PreviousNight>,
     /// What becomes of changed sensitive values.
     pub changes: ChangedValues,
     /// Which buckets are joined.
@@ -45,6 +50,35 @@ pub struct RepublishDetails {
     pub figures: RepublishFigures,
     /// The last nights before this one, rising: at most [`PastNight::KEPT`].
     pub earlier: Vec<PastNight>,
+}
+
+/// The night that a night goes on from.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct PreviousNight {
+    /// Its release, where a service keeps it.
+    pub release: Option<Uuid>,
+    /// What it published.
+    pub digest: NightDigest,
+}
+
+/// What a night and all nights before it published: SHA-256 in hexadecimal digits, of lines of text. The first line is the digest of
+/// the night before, or `first`; one line for each part follows, its SHA-256, two spaces, and its file.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct NightDigest(pub String);
+
+impl NightDigest {
+    /// The number of its digits.
+    pub const DIGITS: usize = 64;
+
+    /// The digest of a night. `parts` are files, each with its SHA-256 in hexadecimal digits.
+    pub fn new<'a>(previous: Option<&Self>, parts: impl IntoIterator<Item = (&'a str, &'a str)>) -> Self {
+        let mut lines = previous.map_or_else(|| "first\n".to_owned(), |Self(digits)| format!("{digits}\n"));
+        for (file, sha256) in parts {
+            lines.push_str(&format!("{sha256}  {file}\n"));
+        }
+        let digest = Sha256::digest(lines.as_bytes());
+        Self(digest.iter().map(|byte| format!("{byte:02x}")).collect())
+    }
 }
 
 /// What a night published, as later nights say it.

@@ -396,6 +396,16 @@ vocabulary! {
 }
 
 vocabulary! {
+    /// How a person of one night is recognized on another.
+    PersonLink: "link of persons" {
+        /// By the key in the tables.
+        Keys = "keys",
+        /// By the published cells, so that two persons with equal cells on different nights count as one.
+        Cells = "cells",
+    }
+}
+
+vocabulary! {
     /// The dependencies that the data was searched for.
     SearchedDependencies: "extent of a search for dependencies" {
         /// All with one or two determinants.

@@ -49,7 +49,7 @@ pub use ratio::ManifestRatio;
 pub use reading::publication_of;
 pub use readme::readme;
 pub use rendering::{PartFormat, PartView, Rendering, scales};
-pub use republish::{BucketFillForm, PastNightForm, RepublishForm};
+pub use republish::{BucketFillForm, PastNightForm, PreviousNightForm, RepublishForm};
 pub use results::{BucketSizes, CheckResult, ColumnFigures, Utility, VerificationSummary};
 pub use rows::PartRows;
 pub use rule_figures::{RuleFigures, RuleMeasure};

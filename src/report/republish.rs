@@ -2,8 +2,11 @@
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
+use uuid::Uuid;
 
-use crate::publication::{BucketFill, BucketMerging, ChangedValues, PastNight, RepublishDetails, RepublishFigures};
+use crate::publication::{
+    BucketFill, BucketMerging, ChangedValues, NightDigest, PastNight, PreviousNight, RepublishDetails, RepublishFigures,
+};
 
 /// The terms of a night and what its parts show.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
@@ -12,6 +15,10 @@ use crate::publication::{BucketFill, BucketMerging, ChangedValues, PastNight, Re
 pub struct RepublishForm {
     /// The number of the night, from 1.
     pub night: u32,
+    /// The night that it goes on from; absent on the first.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub previous: Option<PreviousNightForm>,
     /// What becomes of changed sensitive values.
     pub changes: ChangedValues,
     /// Which buckets are joined.
@@ -37,6 +44,20 @@ pub struct RepublishForm {
     /// What the last nights before this one published.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub earlier: Vec<PastNightForm>,
+}
+
+/// The night that a night goes on from.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(as = PreviousNight)]
+pub struct PreviousNightForm {
+    /// Its release, where a service keeps it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub release: Option<Uuid>,
+    /// What it and all nights before it published: SHA-256 of lines of text. The first is the digest of the night before it, or
+    /// `first`; one for each part follows, its SHA-256, two spaces, and its file.
+    pub digest: String,
 }
 
 /// What an earlier night published.
@@ -67,13 +88,22 @@ pub struct BucketFillForm {
     pub buckets: u64,
 }
 
+impl PreviousNightForm {
+    fn read(&self) -> PreviousNight {
+        PreviousNight { release: self.release, digest: NightDigest(self.digest.clone()) }
+    }
+}
+
 impl RepublishForm {
     pub(super) fn from_details(details: &RepublishDetails) -> Self {
-        let RepublishDetails { night, changes, merge, min_newcomers, grace, forget_after, figures, earlier } = details;
+        let RepublishDetails { night, previous, changes, merge, min_newcomers, grace, forget_after, figures, earlier } =
+            details;
+        let form = |of: &PreviousNight| PreviousNightForm { release: of.release, digest: of.digest.0.clone() };
         let fill =
             |&BucketFill { size, counterfeits, buckets }: &BucketFill| BucketFillForm { size, counterfeits, buckets };
         Self {
             night: *night,
+            previous: previous.as_ref().map(form),
             changes: *changes,
             merge: *merge,
             min_newcomers: *min_newcomers,
@@ -106,6 +136,7 @@ impl RepublishForm {
         };
         RepublishDetails {
             night: self.night,
+            previous: self.previous.as_ref().map(PreviousNightForm::read),
             changes: self.changes,
             merge: self.merge,
             min_newcomers: self.min_newcomers,

@@ -5,10 +5,10 @@ use std::fmt;
 use sha2::{Digest, Sha256};
 
 use super::state::{PersonHash, SensitiveText, State, StateBucket, StateMember};
-use crate::publication::PastNight;
+use crate::publication::{NightDigest, PastNight};
 
 const MAGIC: &[u8; 4] = b"GRST";
-const VERSION: u8 = 1;
+const VERSION: u8 = 2;
 const DIGEST_BYTES: usize = 32;
 
 /// The reason why bytes are not a state.
@@ -39,6 +39,7 @@ impl State {
         bytes.push(VERSION);
         put_bytes(&mut bytes, &self.terms);
         put(&mut bytes, self.night);
+        put_bytes(&mut bytes, self.digest.as_ref().map_or(&[], |NightDigest(digits)| digits.as_bytes()));
         put(&mut bytes, self.past.len() as u32);
         for past in &self.past {
             put(&mut bytes, past.night);
@@ -97,7 +98,7 @@ impl State {
 
     /// Whether all numbers lead somewhere, lists are sorted, and no slot is taken twice.
     fn is_sound(&self) -> bool {
-        let Self { terms, night, past, values, signatures, buckets, members, forgotten } = self;
+        let Self { terms, night, digest, past, values, signatures, buckets, members, forgotten } = self;
         let of_signatures = signatures.iter().all(|signature| {
             !signature.is_empty()
                 && signature.is_sorted()
@@ -119,6 +120,7 @@ impl State {
         slots.sort_unstable();
         let nights = past.iter().map(|past| past.night);
         terms.len() <= Self::MAX_TERMS
+            && digest.as_ref().is_none_or(|NightDigest(digits)| *night > 0 && digits.len() == NightDigest::DIGITS)
             && past.len() == PastNight::KEPT.min(*night as usize)
             && nights.rev().eq((0..past.len() as u32).map(|before| night - before))
             && values.is_sorted_by(|a, b| a < b)
@@ -148,6 +150,7 @@ impl<'a> Reader<'a> {
         Some(State {
             terms: self.text()?.to_vec(),
             night: self.number()?,
+            digest: self.digest()?,
             past: self.list(28, Self::past)?,
             values: self.list(5, Self::value)?,
             signatures: self.list(2, Self::signature)?,
@@ -182,6 +185,11 @@ impl<'a> Reader<'a> {
             return None;
         }
         (0..length).map(|_| item(self)).collect()
+    }
+
+    fn digest(&mut self) -> Option<Option<NightDigest>> {
+        let digits = std::str::from_utf8(self.text()?).ok()?;
+        Some((!digits.is_empty()).then(|| NightDigest(digits.to_owned())))
     }
 
     fn past(&mut self) -> Option<PastNight> {

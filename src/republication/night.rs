@@ -345,6 +345,8 @@ impl<'a> NightInProgress<'a> {
             bucket_of[published.row as usize] = Some(at);
         }
         let values = self.state.values.clone();
+        // not yet that of this night
+        self.state.digest = None;
         let State { past, night, .. } = &mut self.state;
         past.push(PastNight {
             night: *night,

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::publication::PastNight;
+use crate::publication::{NightDigest, PastNight};
 
 /// The keyed hash of a person's record key.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -42,6 +42,8 @@ pub struct State {
     /// What the first night fixed, as text of the caller.
     pub(super) terms: Vec<u8>,
     pub(super) night: u32,
+    /// What the last night published; none before it is written.
+    pub(super) digest: Option<NightDigest>,
     /// The last nights, rising.
     pub(super) past: Vec<PastNight>,
     /// Rising.
@@ -79,6 +81,7 @@ impl State {
         Self {
             terms,
             night: 0,
+            digest: None,
             past: Vec::new(),
             values: Vec::new(),
             signatures: Vec::new(),
@@ -98,6 +101,18 @@ impl State {
     #[must_use]
     pub const fn nights(&self) -> u32 {
         self.night
+    }
+
+    /// What the last night published.
+    #[must_use]
+    pub const fn digest(&self) -> Option<&NightDigest> {
+        self.digest.as_ref()
+    }
+
+    /// The state after a night that published this.
+    #[must_use]
+    pub fn published_as(self, digest: NightDigest) -> Self {
+        Self { digest: Some(digest), ..self }
     }
 
     /// The last nights, rising: at most [`PastNight::KEPT`].

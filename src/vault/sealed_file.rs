@@ -1,7 +1,8 @@
 //! A file that only its owner reads, and that is replaced as a whole: each content is encrypted under a key of its own.
 //!
 //! The keys are in a second file. A new key is added to it before the new content takes its place, and the old one goes afterwards. So
-//! after a crash one of two contents opens, and after a replacement no copy of an earlier content does.
+//! after a crash one of two contents opens, and after a replacement no copy of an earlier content does. Until the first content is in
+//! its place, the file of its key has a byte more, so that a beginning that a crash cut off is not taken for a lost content.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -19,6 +20,9 @@ use super::secret::{self, Secret};
 const CONTEXT: &[u8] = b"guardian sealed file 1";
 
 const KEY_BYTES: usize = 32;
+
+/// Follows the key of a first content that is not in its place yet.
+const UNFINISHED: u8 = 0;
 
 /// A sealed file, locked against other processes.
 pub struct SealedFile {
@@ -56,13 +60,15 @@ impl SealedFile {
     /// The place of a file that is not there yet. Nothing is written before [`SealedFile::replace`].
     ///
     /// # Errors
-    /// [`SealedFileError::Exists`] if it or its keys are there.
+    /// [`SealedFileError::Exists`] if it or its keys are there, unless these are of a beginning that was cut off.
     pub fn begin(path: &Path) -> Sealed<Self> {
         let sealed = Self { path: path.to_owned(), keys: None };
-        for taken in [path.to_owned(), sealed.key_path()] {
-            if fs::symlink_metadata(&taken).is_ok() {
-                return Err(SealedFileError::Exists(shown(&taken)));
-            }
+        if fs::symlink_metadata(path).is_ok() {
+            return Err(SealedFileError::Exists(shown(path)));
+        }
+        let key_path = sealed.key_path();
+        if fs::symlink_metadata(&key_path).is_ok_and(|keys| !is_unfinished(keys.len())) {
+            return Err(SealedFileError::Exists(shown(&key_path)));
         }
         Ok(sealed)
     }
@@ -93,7 +99,8 @@ impl SealedFile {
         });
         let (key, plain) = plain.ok_or_else(|| SealedFileError::Unopened(shown(path)))?;
         // after a crash there may be a key that opens nothing
-        write_key(&mut keys, 0, &key).map_err(|error| SealedFileError::Io(shown(&key_path), error))?;
+        let alone = write_key(&mut keys, 0, &key).and_then(|()| keys.set_len(KEY_BYTES as u64));
+        alone.map_err(|error| SealedFileError::Io(shown(&key_path), error))?;
         sealed.keys = Some(keys);
         Ok((sealed, Zeroizing::new(plain)))
     }
@@ -136,10 +143,23 @@ impl SealedFile {
     /// Makes both files of the first content; none of them is replaced.
     fn create(&self, key: &Secret, draft: &Path) -> Sealed<File> {
         let key_path = self.key_path();
-        let made = OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(&key_path);
-        let mut keys = made.map_err(|error| not_twice(&key_path, error))?;
+        let of_keys = |error| SealedFileError::Io(shown(&key_path), error);
+        let mut options = OpenOptions::new();
+        options.read(true).write(true).mode(0o600);
+        let mut keys = match options.clone().create_new(true).open(&key_path) {
+            // of a beginning that was cut off
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => options.open(&key_path),
+            made => made,
+        }
+        .map_err(of_keys)?;
         keys.try_lock().map_err(|_| SealedFileError::InUse(shown(&self.path)))?;
-        write_key(&mut keys, 0, key).map_err(|error| SealedFileError::Io(shown(&key_path), error))?;
+        refuse_exposed(&keys, &key_path)?;
+        if !is_unfinished(keys.metadata().map_err(of_keys)?.len()) {
+            return Err(SealedFileError::Exists(shown(&key_path)));
+        }
+        let marked = Zeroizing::new([&key[..], &[UNFINISHED]].concat());
+        let written = keys.set_len(0).and_then(|()| keys.write_all(&marked)).and_then(|()| keys.sync_all());
+        written.map_err(of_keys)?;
         fs::hard_link(draft, &self.path).map_err(|error| not_twice(&self.path, error))?;
         Ok(keys)
     }
@@ -154,6 +174,11 @@ impl SealedFile {
         name.push(extension);
         self.path.with_file_name(name)
     }
+}
+
+/// Whether a file of keys of this length belongs to a first content that is not in its place.
+const fn is_unfinished(length: u64) -> bool {
+    length < KEY_BYTES as u64 || length == KEY_BYTES as u64 + 1
 }
 
 fn shown(path: &Path) -> String {
@@ -242,6 +267,36 @@ mod tests {
             fs::write(&key, keys).unwrap();
             assert_eq!(opened(&path).unwrap(), expected);
         }
+    }
+
+    #[test]
+    fn a_beginning_that_was_cut_off_begins_again() {
+        let home = tempfile::tempdir().unwrap();
+        let (path, key) = (home.path().join("staff"), home.path().join("staff.key"));
+        let begin = || SealedFile::begin(&path).and_then(|mut sealed| sealed.replace(b"first"));
+        for cut in [0, 5, KEY_BYTES + 1] {
+            fs::write(&key, vec![7; cut]).unwrap();
+            fs::set_permissions(&key, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
+            assert!(matches!(opened(&path), Err(SealedFileError::Missing(_))));
+            begin().unwrap();
+            assert_eq!((opened(&path).unwrap(), fs::read(&key).unwrap().len()), (b"first".to_vec(), KEY_BYTES));
+            // the content came to its place, and the mark of the key stayed
+            let marked = [fs::read(&key).unwrap(), vec![UNFINISHED]].concat();
+            fs::write(&key, marked).unwrap();
+            assert!(matches!(begin(), Err(SealedFileError::Exists(_))));
+            assert_eq!(opened(&path).unwrap(), b"first");
+            // a content that is lost is not begun again
+            fs::remove_file(&path).unwrap();
+            assert!(matches!(begin(), Err(SealedFileError::Exists(_))));
+            fs::remove_file(&key).unwrap();
+        }
+        // two begin at once: one has the file
+        let (mut one, mut other) = (SealedFile::begin(&path).unwrap(), SealedFile::begin(&path).unwrap());
+        one.replace(b"one").unwrap();
+        assert!(matches!(other.replace(b"other"), Err(SealedFileError::InUse(_))));
+        drop(one);
+        assert!(matches!(other.replace(b"other"), Err(SealedFileError::Exists(_))));
+        assert_eq!(opened(&path).unwrap(), b"one");
     }
 
     #[test]

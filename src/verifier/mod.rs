@@ -55,7 +55,7 @@ pub use release::sequential::groups::JoinError;
 pub use release::sequential::join::{JoinMeasures, ReleaseJoin};
 pub use release::sequential::observed::ObservedRelease;
 pub use republication::{
-    AuditedNight, ChainBucket, ChainFault, ChainNight, ChainReport, NightParts, ShownSignatures, audit_chain,
-    audit_night, link_by_cells, shown_signatures,
+    AuditedNight, ChainAudit, ChainBucket, ChainFault, ChainNight, ChainReport, NightParts, ShownSignatures,
+    audit_night, link_by_cells, night_digest, shown_signatures,
 };
 pub use verify::verify;

@@ -5,6 +5,7 @@ use axum::extract::State;
 use uuid::Uuid;
 
 use super::attacks_on_original;
+use super::intersection;
 use super::stored_parts::{StoredParts, engine_problem, open_stored_parts};
 use crate::api::http::access::Authenticated;
 use crate::api::http::app::App;
@@ -28,6 +29,14 @@ use crate::{engine, spec};
 /// requirement. A join with too many tuples is `work-limit`; a withdrawn earlier release is `gone`. With an external table the attack
 /// reads the dataset of its rows: this needs the scope `releases:internal`, adds an entry to the audit log, and is `gone` after a
 /// purge of that dataset.
+///
+/// `intersection` reads a night of a population that is published night after night, and all nights before it that are served. It
+/// keeps, of the values of a person's bucket on one night, those that the buckets of the other nights have too. A finding is a person
+/// of whom a value has more than 1/l of what is left; `intersection` has the number of nights and persons, and every promise of
+/// earlier nights that a later one breaks. With `persons` of `keys`, the default, the adversary knows who stands in which row: this
+/// needs the scope `releases:internal`, adds an entry to the audit log, and is `gone` after a purge of a night's dataset. With `cells`
+/// it takes rows with equal cells, which are unique on both nights, for one person, and may be wrong. Too many nights or rows are
+/// `work-limit`.
 ///
 /// `chain`, `exclusion`, `excludable` and `forced` use the parts of decomposed releases. A joint row is possible at a position of its
 /// primary value if some assignment of all joint rows puts it there and each bucket lists its values. `chain`: an adversary who knows
@@ -78,6 +87,9 @@ pub(in crate::api) async fn create(
     let _place = app.plans.try_acquire(&caller.tenant)?;
     if request.attack.uses_original() {
         return attacks_on_original::attack_on_original(&app, &caller, id, request).await.map(Json);
+    }
+    if request.attack == Attack::Intersection {
+        return intersection::attack(&app, &caller, id, request).await.map(Json);
     }
     let AttackRequest { attack, options, rule } = request;
     let (manifest, storage) = open_stored_parts(&app, &caller, id).await?;

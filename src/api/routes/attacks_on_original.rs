@@ -77,7 +77,7 @@ pub(in crate::api) async fn join_attack(
 }
 
 /// Rejects callers who may not read the original.
-fn check_internal_scope(caller: &Caller, what: &str) -> Result<(), Problem> {
+pub(super) fn check_internal_scope(caller: &Caller, what: &str) -> Result<(), Problem> {
     if caller.has_scope(Scope::ReleasesInternal) {
         return Ok(());
     }

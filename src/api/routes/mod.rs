@@ -10,6 +10,7 @@ pub(super) mod download;
 pub(super) mod events;
 pub(super) mod health;
 pub(super) mod internal_report;
+mod intersection;
 pub(super) mod jobs;
 pub(super) mod lifecycle;
 pub(super) mod linked;

@@ -32,7 +32,7 @@ impl FileMemory {
     }
 
     /// Acquires the missing memory for a file of `bytes` bytes in addition to earlier files.
-    fn hold(&mut self, file: u64) -> Result<(), Problem> {
+    pub(super) fn hold(&mut self, file: u64) -> Result<(), Problem> {
         let need = self.before.saturating_add(file);
         self.budget.check(need)?;
         if need > self.bytes {

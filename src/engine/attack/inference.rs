@@ -62,7 +62,8 @@ fn question(attack: Attack, options: AttackOptions) -> Option<InferenceQuestion>
         | Attack::Corruption
         | Attack::NegativeAssociation
         | Attack::Dependency
-        | Attack::Join => None,
+        | Attack::Join
+        | Attack::Intersection => None,
     }
 }
 

@@ -3,15 +3,19 @@
 use std::collections::BTreeSet;
 
 use serde::Serialize;
+use utoipa::ToSchema;
 
+use super::report::{AttackFinding, AttackFindings, AttackReport, MAX_REPORTED_RESULTS};
 use crate::control::Control;
 use crate::engine::error::EngineError;
+use crate::engine::read_back::night::{digest_of, night_of};
 use crate::microdata::Table;
-use crate::problem::{Kind, Problem};
-use crate::publication::{Guarantee, Publication, PublishedBytes};
-use crate::report::{Manifest, ManifestRatio, publication_of};
+use crate::problem::{Fault, Kind, Problem};
+use crate::publication::{AttackInput, Guarantee, NightDigest, PersonLink, PreviousNight, Publication, PublishedBytes};
+use crate::report::{Manifest, ManifestRatio, PreviousNightForm, publication_of};
+use crate::spec::Attack;
 use crate::verifier;
-use crate::verifier::NightParts;
+use crate::verifier::{ChainAudit, NightParts};
 
 /// A released night.
 pub struct ReleasedNight<'a> {
@@ -19,7 +23,7 @@ pub struct ReleasedNight<'a> {
     pub manifest: &'a Manifest,
     /// Its parts.
     pub parts: &'a dyn PublishedBytes,
-    /// The table that it was made of, by which the adversary knows everybody; without it persons are known by their cells.
+    /// The table that it was made of, if persons are linked by keys.
     pub original: Option<NightOriginal<'a>>,
 }
 
@@ -34,10 +38,13 @@ pub struct NightOriginal<'a> {
 }
 
 /// What all nights show together.
-#[derive(Clone, PartialEq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, ToSchema)]
 pub struct IntersectionReport {
-    /// The number of nights.
+    /// The number of nights that were read.
     pub nights: usize,
+    /// The number of nights up to the last one that were not: imported, rejected, withdrawn or not named. Who entered on one of them
+    /// is not judged by the entry.
+    pub missing: u64,
     /// How persons were recognized from night to night.
     pub linked_by: PersonLink,
     /// The number of persons that were linked.
@@ -52,29 +59,8 @@ pub struct IntersectionReport {
     pub faults: Vec<IntersectionFault>,
 }
 
-/// How a person of one night is recognized on another.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum PersonLink {
-    /// By the key in the tables.
-    Keys,
-    /// By the published cells, so that two persons with equal cells on different nights count as one.
-    Cells,
-}
-
-impl PersonLink {
-    /// The name in answers.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Keys => "keys",
-            Self::Cells => "cells",
-        }
-    }
-}
-
 /// A broken promise.
-#[derive(Clone, PartialEq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, ToSchema)]
 pub struct IntersectionFault {
     /// In a sentence.
     pub fault: String,
@@ -88,46 +74,202 @@ impl IntersectionReport {
     pub const fn holds(&self) -> bool {
         self.above == 0 && self.faults.is_empty()
     }
+
+    /// The report as that of an attack on the last night.
+    #[must_use]
+    pub fn of_attack(self, last: &Manifest) -> AttackReport {
+        let rule = last.rules.first().and_then(|rule| rule.pointer.as_deref()).unwrap_or_default();
+        let uses = match self.linked_by {
+            PersonLink::Keys => AttackInput::Original,
+            PersonLink::Cells => AttackInput::Parts,
+        };
+        let worst = self.worst.filter(|_| self.above > 0);
+        let first = worst.map(|worst| AttackFinding::new(rule, None, worst)).into_iter().take(MAX_REPORTED_RESULTS);
+        let findings = AttackFindings { total: self.above, first: first.collect() };
+        let attacked = AttackReport::new(Attack::Intersection, uses, self.worst, findings);
+        AttackReport { breach: !self.holds(), intersection: Some(self), ..attacked }
+    }
 }
 
-/// Intersects all nights.
-///
-/// # Errors
-/// Cancelled, a part that cannot be read, or releases that are no nights of one table.
-pub fn intersection_attack(nights: &[ReleasedNight<'_>], control: &Control) -> Result<IntersectionReport, EngineError> {
-    let refused = |detail: String| EngineError::Refused(Problem::new(Kind::BadColumns, detail));
-    let columns = common_columns(nights);
-    let l = nights.iter().map(|night| diversity(night.manifest)).collect::<Option<BTreeSet<u64>>>();
-    let l = l.and_then(|l| l.first().copied());
-    let l = l.ok_or_else(|| refused("a release has not one rule of l_diversity".to_owned()))?;
-    let by_keys = nights.iter().all(|night| night.original.is_some());
-    let mut linked = Vec::new();
-    for (number, night) in (1..).zip(nights) {
-        let no_night = || refused(format!("release {number} is not one table of a known and a sensitive part"));
+/// Nights that are read one by one, the first first.
+pub struct Intersection {
+    linked_by: PersonLink,
+    l: u64,
+    /// The columns that all nights have in the known part.
+    columns: Vec<String>,
+    audit: ChainAudit,
+    nights: usize,
+    missing: u64,
+    last: Option<FollowedNight>,
+    faults: Vec<IntersectionFault>,
+}
+
+/// The night that was read last.
+struct FollowedNight {
+    /// Its number, where it is a night of a republished table.
+    number: Option<u32>,
+    digest: String,
+}
+
+impl Intersection {
+    /// The most nights that are read for a caller, and the most rows of all of them.
+    const MAX_NIGHTS: usize = 4_096;
+    const MAX_ROWS: u64 = 200_000_000;
+
+    /// Bytes for each row of a night while it is read, at most; values and labels of average length.
+    const ROW_BYTES: u64 = 256;
+
+    /// An intersection of the nights of these manifests, the first night first.
+    ///
+    /// # Errors
+    /// Refused where they are no nights of one table.
+    pub fn new(manifests: &[&Manifest], linked_by: PersonLink) -> Result<Self, EngineError> {
+        let l = manifests.iter().map(|manifest| diversity(manifest)).collect::<Option<BTreeSet<u64>>>();
+        let l = l.and_then(|l| l.first().copied());
+        let l = l.ok_or_else(|| refused("a release has not one rule of l_diversity".to_owned()))?;
+        let numbers: Vec<u32> = manifests.iter().filter_map(|manifest| Some(night_of(manifest)?.night)).collect();
+        if !numbers.is_sorted_by(|a, b| a < b) {
+            return Err(refused("the nights are not in their order: name the first night first".to_owned()));
+        }
+        let mut audit = ChainAudit::new(l);
+        if linked_by == PersonLink::Cells {
+            // whose cells are corrected looks like a person who enters
+            audit.skip();
+        }
+        Ok(Self {
+            linked_by,
+            l,
+            columns: common_columns(manifests),
+            audit,
+            nights: 0,
+            missing: 0,
+            last: None,
+            faults: Vec::new(),
+        })
+    }
+
+    /// Refuses what would take too long.
+    ///
+    /// # Errors
+    /// `work-limit`
+    pub fn check_work(manifests: &[&Manifest]) -> Result<(), Problem> {
+        let (nights, limit) = (manifests.len(), Self::MAX_NIGHTS);
+        let problem = |what: &str| Problem::new(Kind::WorkLimit, format!("too many {what} are to be read at once"));
+        if nights > limit {
+            return Err(problem("nights").with("limit", limit).with("found", nights));
+        }
+        let rows = manifests.iter().fold(0_u64, |all, manifest| all.saturating_add(rows_of(manifest)));
+        if rows > Self::MAX_ROWS {
+            return Err(problem("rows of nights").with("limit", Self::MAX_ROWS).with("found", rows));
+        }
+        Ok(())
+    }
+
+    /// Bytes of memory that it takes at most while the night of a manifest is read.
+    #[must_use]
+    pub fn memory(&self, night: &Manifest) -> u64 {
+        let rows = rows_of(night);
+        let persons = self.audit.persons().saturating_add(rows);
+        persons.saturating_mul(ChainAudit::PERSON_BYTES).saturating_add(rows.saturating_mul(Self::ROW_BYTES))
+    }
+
+    /// Reads the next night.
+    ///
+    /// # Errors
+    /// Cancelled, a part that cannot be read, or a release that is no night.
+    pub fn add(&mut self, night: &ReleasedNight<'_>, control: &Control) -> Result<(), EngineError> {
+        let place = self.nights + 1;
+        let no_night = || refused(format!("release {place} is not one table of a known and a sensitive part"));
         let names = night.original.as_ref().map_or_else(|| names_of(night.manifest), |of| of.names.to_vec());
         let publication: Publication = publication_of(night.manifest, &names).map_err(|_| no_night())?;
-        let found = match &night.original {
-            Some(NightOriginal { table, persons, .. }) if by_keys => {
+        let found = match (&night.original, self.linked_by) {
+            (Some(NightOriginal { table, persons, .. }), PersonLink::Keys) => {
                 NightParts { publication: &publication, parts: night.parts, original: table, persons }.link(control)?
             }
-            _ => verifier::link_by_cells(&publication, night.parts, &columns, control)?,
+            (None, PersonLink::Keys) => return Err(EngineError::bug("a night lacks its table")),
+            (_, PersonLink::Cells) => verifier::link_by_cells(&publication, night.parts, &self.columns, control)?,
         };
-        linked.push(found.ok_or_else(no_night)?);
+        let found = found.ok_or_else(no_night)?;
+        self.follow(night, &publication, control)?;
+        self.audit.night(&found, control)?;
+        self.nights = place;
+        Ok(())
     }
-    let report = verifier::audit_chain(&linked, l, control)?;
-    Ok(IntersectionReport {
-        nights: nights.len(),
-        linked_by: if by_keys { PersonLink::Keys } else { PersonLink::Cells },
-        persons: report.persons,
-        above: report.above,
-        l,
-        worst: report.worst.map(|worst| ManifestRatio::new(worst.count, worst.of)),
-        faults: report
-            .faults
-            .into_iter()
-            .map(|(fault, night)| IntersectionFault { fault: fault.to_string(), night: night + 1 })
-            .collect(),
-    })
+
+    /// Holds a night against the link of the chain that leads to it.
+    fn follow(
+        &mut self,
+        night: &ReleasedNight<'_>,
+        publication: &Publication,
+        control: &Control,
+    ) -> Result<(), EngineError> {
+        let form = night_of(night.manifest);
+        let named = form.and_then(|form| form.previous.as_ref()).map(|previous| previous.digest.clone());
+        let previous = named.clone().map(|digits| PreviousNight { release: None, digest: NightDigest(digits) });
+        let digest = verifier::night_digest(publication, previous.as_ref(), night.parts, control)?;
+        if digest_of(night.manifest).0 != digest {
+            self.fault("the parts are not those of the manifest");
+        }
+        let number = form.map(|form| form.night);
+        let before = self.last.as_ref().map_or(Some(0), |last| last.number);
+        if let Some((number, before)) = number.zip(before) {
+            let between = u64::from(number - before).saturating_sub(1);
+            self.missing += between;
+            if between > 0 {
+                self.audit.skip();
+            } else if self.last.as_ref().is_some_and(|last| named.as_ref() != Some(&last.digest)) {
+                self.fault("the night goes on from another night than the one before it");
+            }
+        }
+        self.last = Some(FollowedNight { number, digest });
+        Ok(())
+    }
+
+    fn fault(&mut self, fault: &str) {
+        if self.faults.iter().all(|known| known.fault != fault) {
+            self.faults.push(IntersectionFault { fault: fault.to_owned(), night: self.nights + 1 });
+        }
+    }
+
+    /// What the nights show together.
+    #[must_use]
+    pub fn report(self) -> IntersectionReport {
+        let Self { linked_by, l, audit, nights, missing, mut faults, .. } = self;
+        let report = audit.report();
+        let broken = report.faults.into_iter();
+        faults.extend(broken.map(|(fault, night)| IntersectionFault { fault: fault.to_string(), night: night + 1 }));
+        IntersectionReport {
+            nights,
+            missing,
+            linked_by,
+            persons: report.persons,
+            above: report.above,
+            l,
+            worst: report.worst.map(|worst| ManifestRatio::new(worst.count, worst.of)),
+            faults,
+        }
+    }
+}
+
+/// What the manifest of a night says of the night before; `None` of the first night, and of other releases.
+///
+/// # Errors
+/// Refused where the release is no night.
+pub fn previous_night(manifest: &Manifest) -> Result<Option<&PreviousNightForm>, Problem> {
+    let Some(form) = night_of(manifest) else {
+        let detail = "intersection is played on the nights of a population that is published night after night";
+        return Err(Problem::of_faults(vec![Fault::new("/attack", Kind::GuaranteeUnsupported, detail)]));
+    };
+    Ok(form.previous.as_ref())
+}
+
+fn refused(detail: String) -> EngineError {
+    EngineError::Refused(Problem::new(Kind::BadColumns, detail))
+}
+
+fn rows_of(manifest: &Manifest) -> u64 {
+    let parts = manifest.tables.iter().flat_map(|table| &table.parts);
+    parts.fold(0, |all, part| all.saturating_add(part.rows))
 }
 
 fn diversity(manifest: &Manifest) -> Option<u64> {
@@ -145,11 +287,11 @@ fn names_of(manifest: &Manifest) -> Vec<String> {
 }
 
 /// The columns that the known part of every night has.
-fn common_columns(nights: &[ReleasedNight<'_>]) -> Vec<String> {
-    let known = |night: &ReleasedNight<'_>| -> BTreeSet<String> {
-        let part = night.manifest.tables.first().and_then(|table| table.parts.first());
+fn common_columns(manifests: &[&Manifest]) -> Vec<String> {
+    let known = |manifest: &&Manifest| -> BTreeSet<String> {
+        let part = manifest.tables.first().and_then(|table| table.parts.first());
         part.map(|part| part.attributes.iter().cloned().collect()).unwrap_or_default()
     };
-    let common = nights.iter().map(known).reduce(|common, of| &common & &of);
+    let common = manifests.iter().map(known).reduce(|common, of| &common & &of);
     common.unwrap_or_default().into_iter().collect()
 }

@@ -104,6 +104,7 @@ impl JoinableRelease {
             worst,
             findings: AttackFindings { total, first: breaches },
             membership: None,
+            intersection: None,
             joins: Some(joins),
         })
     }

@@ -35,7 +35,8 @@ pub(in crate::engine) fn play(
         | Attack::Forced
         | Attack::Corruption
         | Attack::NegativeAssociation
-        | Attack::Join => Err(unsupported("/attacks", format!("{} is played on releases", attack.as_str()))),
+        | Attack::Join
+        | Attack::Intersection => Err(unsupported("/attacks", format!("{} is played on releases", attack.as_str()))),
     }
 }
 

@@ -3,6 +3,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use utoipa::ToSchema;
 
+use super::intersection::IntersectionReport;
 use crate::engine::read_back::published_value::PublishedValue;
 use crate::publication::AttackInput;
 use crate::report::{ManifestRatio, ManifestTable};
@@ -31,6 +32,10 @@ pub struct AttackReport {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub joins: Option<Vec<JoinAttackResult>>,
+    /// The results of `intersection`; absent for other attacks.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub intersection: Option<IntersectionReport>,
 }
 
 /// The inferences of an attack that exceed a rule.

@@ -74,7 +74,16 @@ impl AttackReport {
         worst: Option<ManifestRatio>,
         findings: AttackFindings,
     ) -> Self {
-        Self { attack, uses, breach: findings.total > 0, worst, findings, membership: None, joins: None }
+        Self {
+            attack,
+            uses,
+            breach: findings.total > 0,
+            worst,
+            findings,
+            membership: None,
+            joins: None,
+            intersection: None,
+        }
     }
 }
 

@@ -10,6 +10,7 @@ pub(super) mod linked;
 pub(super) mod manifest;
 pub(super) mod measures;
 pub(super) mod model;
+pub(super) mod night;
 pub(super) mod published_value;
 pub(super) mod query;
 pub(crate) mod verify;

@@ -1,3 +1,5 @@
+use uuid::Uuid;
+
 use crate::ledger::{ActiveRule, Disclosure, EarlierDisclosures};
 use crate::microdata::Table;
 use crate::random::RandomStreams;
@@ -32,6 +34,8 @@ pub struct ReleaseInput<'a> {
 pub struct RepublishInput<'a> {
     /// The state that the last release left behind; `None` before the first, and of that alone.
     pub state: Option<&'a [u8]>,
+    /// That release, where it has an id.
+    pub previous: Option<Uuid>,
     /// The keyed hash of the person of each row of the table, in the order of its rows.
     pub persons: &'a [[u8; 16]],
     /// What the hashes are made of: a text that is the same on all nights, such as the columns of the key. Another one is refused.

@@ -9,11 +9,11 @@ use crate::engine::error::EngineError;
 use crate::microdata::{Attr, Table};
 use crate::problem::{Fault, Kind, Problem};
 use crate::publication::{
-    BucketFill, CheckName, Guarantee, Publication, PublishedBytes, RepublishDetails, RepublishFigures, TableWitness,
-    Witness,
+    BucketFill, CheckName, Guarantee, NightDigest, PreviousNight, Publication, PublishedBytes, RepublishDetails,
+    RepublishFigures, TableWitness, Witness,
 };
 use crate::publish::{Design, DesignedRule, PersistentBuckets, PlanRefusal};
-use crate::report::NightCounts;
+use crate::report::{NightCounts, WrittenPart};
 use crate::republication::{
     Diversity, Night, NightError, NightInput, NightRow, NightTally, NightTerms, PersonHash, State, StateError,
     least_newcomers,
@@ -28,8 +28,8 @@ pub(in crate::engine) struct DrawnNight {
     pub(in crate::engine) details: RepublishDetails,
     /// What became of the rows.
     pub(in crate::engine) counts: NightCounts,
-    /// The state after it.
-    pub(in crate::engine) state: Vec<u8>,
+    /// The state after it, which does not know yet what is published.
+    state: State,
     sensitive: Attr,
     l: u64,
 }
@@ -128,12 +128,15 @@ impl<'a> NightOrder<'a> {
         };
         let night = Night::new(&state, NightInput { rows: &rows, values: &values }, &terms, self.streams, control)?;
         let earlier = state.past_nights().to_vec();
+        let release = self.population.previous;
+        let previous = state.digest().map(|digest| PreviousNight { release, digest: digest.clone() });
         drop(state);
         if night.buckets.is_empty() {
             return Err(empty(&night, rule));
         }
         let details = RepublishDetails {
             night: night.state.nights(),
+            previous,
             changes,
             merge,
             min_newcomers,
@@ -142,13 +145,25 @@ impl<'a> NightOrder<'a> {
             figures: figures(&night),
             earlier,
         };
-        let (counts, state) = (counted(&night.tally), night.state.to_bytes());
-        design.publish_night(persistent(night), details.clone());
+        let counts = counted(&night.tally);
+        let (buckets, state) = persistent(night);
+        design.publish_night(buckets, details.clone());
         Ok(DrawnNight { details, counts, state, sensitive, l })
     }
 }
 
 impl DrawnNight {
+    /// Takes the state that the night leaves behind once its parts are written.
+    pub(in crate::engine) fn take_state(&mut self, publication: &Publication, written: &[Vec<WrittenPart>]) -> Vec<u8> {
+        let files = publication.tables.iter().flat_map(|table| table.parts.iter().map(|part| part.file(&table.name)));
+        let files: Vec<String> = files.collect();
+        let parts =
+            files.iter().zip(written.iter().flatten()).map(|(file, part)| (file.as_str(), part.sha256.as_str()));
+        let previous = self.details.previous.as_ref().map(|previous| &previous.digest);
+        let state = std::mem::replace(&mut self.state, State::new(Vec::new()));
+        state.published_as(NightDigest::new(previous, parts)).to_bytes()
+    }
+
     /// Audits the night: the written parts and the witness, rows in the order of the upload, against both states.
     ///
     /// # Errors
@@ -156,13 +171,14 @@ impl DrawnNight {
     pub(in crate::engine) fn audit(
         &self,
         order: &ReleaseInput<'_>,
-        publication: &Publication,
-        witness: &Witness,
+        written: WrittenNight<'_>,
         parts: &dyn PublishedBytes,
         control: &Control,
     ) -> Result<Check, EngineError> {
+        let WrittenNight { publication, witness, state } = written;
         let population = order.republish.as_ref();
         let shown = verifier::shown_signatures(publication, parts, control)?;
+        let digest = verifier::night_digest(publication, self.details.previous.as_ref(), parts, control)?;
         let labels = match &witness.tables[..] {
             [TableWitness::Buckets(labels)] => Some(labels),
             _ => None,
@@ -173,7 +189,8 @@ impl DrawnNight {
             (Some(population), Some(shown), Some(labels)) => verifier::audit_night(
                 &AuditedNight {
                     before: population.state,
-                    after: &self.state,
+                    after: state,
+                    digest: &digest,
                     persons: population.persons,
                     values: &values,
                     labels,
@@ -189,18 +206,25 @@ impl DrawnNight {
     }
 }
 
-/// The buckets of a night, with the values that some signature has.
-fn persistent(night: Night) -> PersistentBuckets {
-    let Night { bucket_of, buckets, values, .. } = night;
+/// A night whose parts are written.
+#[derive(Clone, Copy)]
+pub(in crate::engine) struct WrittenNight<'a> {
+    pub(in crate::engine) publication: &'a Publication,
+    /// Rows in the order of the upload.
+    pub(in crate::engine) witness: &'a Witness,
+    /// The state that it leaves behind.
+    pub(in crate::engine) state: &'a [u8],
+}
+
+/// The buckets of a night, with the values that some signature has, and its state.
+fn persistent(night: Night) -> (PersistentBuckets, State) {
+    let Night { bucket_of, buckets, values, state, .. } = night;
     let used: BTreeSet<u32> = buckets.iter().flat_map(|bucket| bucket.signature.iter().copied()).collect();
     let place: BTreeMap<u32, u32> = used.iter().copied().zip(0..).collect();
     let signatures =
         buckets.into_iter().map(|bucket| bucket.signature.iter().map(|value| place[value]).collect()).collect();
-    PersistentBuckets {
-        bucket_of,
-        signatures,
-        values: used.into_iter().map(|value| values[value as usize].clone()).collect(),
-    }
+    let values = used.into_iter().map(|value| values[value as usize].clone()).collect();
+    (PersistentBuckets { bucket_of, signatures, values }, state)
 }
 
 fn figures(night: &Night) -> RepublishFigures {

@@ -1,6 +1,6 @@
 use super::input::{ReleaseInput, VerifiedRelease};
 use super::internal_report;
-use super::night::{DrawnNight, NightOrder, NightRows};
+use super::night::{DrawnNight, NightOrder, NightRows, WrittenNight};
 use super::write::{PartStore, PartWriter};
 use crate::control::{Control, Phase};
 use crate::engine::error::EngineError;
@@ -40,13 +40,15 @@ pub fn release(
     store: &mut dyn PartStore,
     control: &Control,
 ) -> Result<VerifiedRelease, EngineError> {
-    let PlannedRelease { prepared, permuted, secret_order, night } = plan_release(order, control)?;
+    let PlannedRelease { prepared, permuted, secret_order, mut night } = plan_release(order, control)?;
     let WrittenRelease { publication, witness, parts, losses } =
         publish_and_write(order, &prepared, &permuted, store, control)?;
     drop(permuted);
     let witness = witness.unpermuted(&secret_order);
     let described = DescribedRelease { order, prepared: &prepared, publication: &publication, losses: &losses };
-    let verification = described.verify(&witness, night.as_ref(), &*store, control)?;
+    let state = night.as_mut().map(|night| night.take_state(&publication, &parts));
+    let after = night.as_ref().zip(state.as_deref());
+    let verification = described.verify(&witness, after, &*store, control)?;
     let manifest = described.manifest(&parts, &verification, &*store, control)?;
     let mut internal = described.internal_report(&*store, control)?;
     let (disclosures, rules) = described.ledger_entries();
@@ -54,7 +56,7 @@ pub fn release(
         internal.night = Some(night.counts);
         internal.warnings.extend(night.counts.notices());
     }
-    Ok(VerifiedRelease { internal, manifest, disclosures, rules, state: night.map(|night| night.state) })
+    Ok(VerifiedRelease { internal, manifest, disclosures, rules, state })
 }
 
 /// A feasible design, the rows that it was made for, and their secret order.
@@ -131,13 +133,14 @@ impl<'a> DescribedRelease<'a> {
     fn verify(
         self,
         witness: &Witness,
-        night: Option<&DrawnNight>,
+        night: Option<(&DrawnNight, &[u8])>,
         parts: &dyn PublishedBytes,
         control: &Control,
     ) -> Result<VerifierReport, EngineError> {
         let mut verification = self.verify_parts(witness, parts, control)?;
-        if let Some(night) = night {
-            verification.checks.push(night.audit(self.order, self.publication, witness, parts, control)?);
+        if let Some((night, state)) = night {
+            let written = WrittenNight { publication: self.publication, witness, state };
+            verification.checks.push(night.audit(self.order, written, parts, control)?);
         }
         if verification.verified() && verification.linkage == Linkage::Checked {
             return Ok(verification);

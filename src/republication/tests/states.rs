@@ -37,8 +37,8 @@ fn damaged_state_is_refused() {
     }
     assert_eq!(State::from_bytes(&[&bytes[..], &[0]].concat()), Err(StateError::Damaged));
     let mut later = bytes.clone();
-    later[4] = 2;
-    assert_eq!(State::from_bytes(&later), Err(StateError::Version(2)));
+    later[4] = 3;
+    assert_eq!(State::from_bytes(&later), Err(StateError::Version(3)));
 }
 
 #[test]

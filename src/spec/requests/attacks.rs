@@ -5,8 +5,9 @@ use serde_json::{Value, json};
 use utoipa::ToSchema;
 
 use crate::problem::Fault;
+use crate::publication::PersonLink;
 use crate::spec::grammar::document::{
-    DatasetColumns, Document, Int, Member, MemberContext, SchemaMap, define_as, document, one_of, reference,
+    DatasetColumns, Document, Int, Member, MemberContext, SchemaMap, choice, define_as, document, one_of, reference,
 };
 
 /// An attack that can be simulated.
@@ -35,6 +36,8 @@ pub enum Attack {
     Dependency,
     /// The join of a release with the earlier ones that it was made against.
     Join,
+    /// What all nights of a republished population leave possible of each person.
+    Intersection,
 }
 
 /// Options of the simulated adversary.
@@ -46,11 +49,13 @@ pub struct AttackOptions {
     pub excluded: usize,
     /// The number of rows of a bucket that the adversary knows.
     pub corrupted: usize,
+    /// How the adversary recognizes a person of one night on another.
+    pub persons: PersonLink,
 }
 
 impl Default for AttackOptions {
     fn default() -> Self {
-        Self { lambda: 2, excluded: 1, corrupted: 1 }
+        Self { lambda: 2, excluded: 1, corrupted: 1, persons: PersonLink::Keys }
     }
 }
 
@@ -73,6 +78,7 @@ impl Attack {
             Self::NegativeAssociation => "negative_association",
             Self::Dependency => "dependency",
             Self::Join => "join",
+            Self::Intersection => "intersection",
         }
     }
 
@@ -100,7 +106,7 @@ document! {
 }
 
 document! {
-    /// Options of the attack: of `chain`, `exclusion` and `corruption`; others have none.
+    /// Options of the attack: of `chain`, `exclusion`, `corruption` and `intersection`; others have none.
     AttackOptionsMembers as "AttackOptions" {
         /// A value counts as inferred when fewer values than this are possible. 2 when not given.
         optional lambda: Int<1, 1_000>,
@@ -108,6 +114,17 @@ document! {
         optional excluded: Int<1, 10>,
         /// Of `corruption`: the number of known rows of a bucket. 1 when not given.
         optional corrupted: Int<1, 1_000_000>,
+        /// Of `intersection`: how the adversary recognizes a person of one night on another. `keys` when not given.
+        optional persons: PersonLink = PersonLink::Keys,
+    }
+}
+
+choice! {
+    /// By the keys in the tables of the nights, which need the scope `releases:internal` (`keys`), or by equal cells of the parts, which
+    /// may be those of two persons (`cells`).
+    existing PersonLink as "PersonLink" {
+        Keys = "keys",
+        Cells = "cells",
     }
 }
 
@@ -138,8 +155,8 @@ impl<const ON_TABLES: bool> NamedAttack<ON_TABLES> {
     } else {
         "An attack on a release. `exact_posteriors` as of any tables; `chain`, `exclusion`, `excludable` and `forced` on decomposed \
          ones; `corruption`, `negative_association` and `dependency` on bucketized ones; `join` on sequential ones; \
-         `negative_association`, `dependency`, `proxy` and `membership` need the original, and the scope `releases:internal`; so does \
-         `join` against a table that was published elsewhere, for its rows."
+         `intersection` on nights of a population, with all nights before; `negative_association`, `dependency`, `proxy` and `membership` need the original, and the scope `releases:internal`; so does \
+         `join` against a table that was published elsewhere, for its rows, and `intersection` unless persons are linked by cells."
     };
 
     fn words() -> Vec<&'static str> {
@@ -208,12 +225,13 @@ impl From<AttackOptionsMembers> for AttackOptions {
             lambda: members.lambda.value.map_or(default.lambda, Int::to_usize),
             excluded: members.excluded.value.map_or(default.excluded, Int::to_usize),
             corrupted: members.corrupted.value.map_or(default.corrupted, Int::to_usize),
+            persons: members.persons,
         }
     }
 }
 
 /// The attacks on releases.
-const RELEASE_ATTACKS: [Attack; 11] = [
+const RELEASE_ATTACKS: [Attack; 12] = [
     Attack::ExactPosteriors,
     Attack::Chain,
     Attack::Exclusion,
@@ -223,6 +241,7 @@ const RELEASE_ATTACKS: [Attack; 11] = [
     Attack::NegativeAssociation,
     Attack::Dependency,
     Attack::Join,
+    Attack::Intersection,
     Attack::Proxy,
     Attack::Membership,
 ];

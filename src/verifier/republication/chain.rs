@@ -1,6 +1,6 @@
 //! The audit of all nights from their parts, with persons linked by their keys: an adversary who intersects.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::fmt;
 
 use crate::control::{Cancelled, Control};
@@ -72,173 +72,252 @@ pub struct ChainReport {
     pub worst: Option<ShareOfRows>,
 }
 
-/// Intersects the signatures of each person over all nights, and holds each night against those before it.
-///
-/// # Errors
-/// [`Cancelled`] on cancellation.
-pub fn audit_chain(nights: &[ChainNight], l: u64, control: &Control) -> Result<ChainReport, Cancelled> {
-    let mut audit = ChainAudit { l, ..ChainAudit::default() };
-    for (number, night) in nights.iter().enumerate() {
-        for bucket in &night.buckets {
-            control.check()?;
-            audit.bucket(number, bucket);
-        }
-        audit.uncertain.extend(&night.unplaced);
-        audit.labels(number, night);
-    }
-    Ok(audit.report())
-}
+/// The number of a signature among those that were seen.
+type SignatureNumber = u32;
 
 /// A person with one signature.
-type VersionNumber = usize;
+type VersionNumber = u32;
 
+/// What is remembered of a person.
+struct ChainPerson {
+    /// The signature on the last night with a row.
+    signature: SignatureNumber,
+    version: VersionNumber,
+    /// What an adversary keeps of all signatures.
+    remaining: SignatureNumber,
+    worst: ShareOfRows,
+    /// The last label, and the night that had it.
+    label: u32,
+    night: usize,
+}
+
+/// Intersects the signatures of each person over nights that come one by one, and holds each night against those before it.
 #[derive(Default)]
-struct ChainAudit {
+pub struct ChainAudit {
     l: u64,
+    /// The number of nights so far.
+    nights: usize,
     faults: BTreeMap<ChainFault, usize>,
-    /// The signature and version of each person on the last night with a row.
-    current: HashMap<[u8; 16], (Vec<Text>, VersionNumber)>,
-    /// What an adversary keeps of the signatures of a person.
-    remaining: HashMap<[u8; 16], Vec<Text>>,
-    worst_of: HashMap<[u8; 16], ShareOfRows>,
+    numbers: HashMap<Vec<Text>, SignatureNumber>,
+    /// By number.
+    signatures: Vec<Vec<Text>>,
+    persons: HashMap<[u8; 16], ChainPerson>,
     /// Persons who may have stood in several buckets.
-    uncertain: BTreeSet<[u8; 16]>,
+    uncertain: HashSet<[u8; 16]>,
+    /// Whether persons may be seen who entered before.
+    has_gap: bool,
     /// The parent of each version in the forest of components.
     parents: Vec<VersionNumber>,
     /// The sets of persons that each version stood in, by number.
-    together: Vec<Vec<usize>>,
-    sets: usize,
-    label_of: HashMap<[u8; 16], u32>,
+    together: Vec<Vec<u32>>,
+    sets: u32,
 }
 
 impl ChainAudit {
+    /// Bytes for each person who was ever seen, at most.
+    pub const PERSON_BYTES: u64 = 320;
+
+    /// Of nights that keep 1/l.
+    #[must_use]
+    pub fn new(l: u64) -> Self {
+        Self { l, ..Self::default() }
+    }
+
+    /// The number of persons so far.
+    #[must_use]
+    pub fn persons(&self) -> u64 {
+        (self.persons.len() + self.uncertain.len()) as u64
+    }
+
+    /// Judges no entry from now on: persons may be seen who entered on a night that is not known, or under other cells.
+    pub const fn skip(&mut self) {
+        self.has_gap = true;
+    }
+
+    /// Takes in the next night.
+    ///
+    /// # Errors
+    /// [`Cancelled`] on cancellation.
+    pub fn night(&mut self, night: &ChainNight, control: &Control) -> Result<(), Cancelled> {
+        let number = self.nights;
+        let (mut linked, mut equal) = (0_usize, 0_usize);
+        for bucket in &night.buckets {
+            control.check()?;
+            for person in bucket.members.iter().flatten() {
+                let Some(known) = self.persons.get(person).filter(|known| known.night + 1 == number) else { continue };
+                linked += 1;
+                equal += usize::from(known.label == bucket.label);
+            }
+        }
+        self.labels(number, night.buckets.len(), Agreement { linked, equal });
+        for bucket in &night.buckets {
+            control.check()?;
+            self.bucket(number, bucket);
+        }
+        self.uncertain.extend(&night.unplaced);
+        self.nights += 1;
+        Ok(())
+    }
+
+    /// What the nights so far show.
+    #[must_use]
+    pub fn report(self) -> ChainReport {
+        let mut worst: Option<ShareOfRows> = None;
+        for person in self.persons.values() {
+            worst = Some(worst.map_or(person.worst, |known| known.worse(person.worst)));
+        }
+        ChainReport {
+            persons: self.persons.len() as u64,
+            above: self.persons.values().filter(|person| !self.keeps_guarantee(person.worst)).count() as u64,
+            worst,
+            faults: self.faults,
+        }
+    }
+
     fn fault(&mut self, fault: ChainFault, night: usize) {
         self.faults.entry(fault).or_insert(night);
     }
 
-    fn root(&self, mut version: VersionNumber) -> VersionNumber {
-        while self.parents[version] != version {
-            version = self.parents[version];
+    fn root(&mut self, mut version: VersionNumber) -> VersionNumber {
+        loop {
+            let parent = self.parents[version as usize];
+            if parent == version {
+                return version;
+            }
+            // halves the way of the next look
+            self.parents[version as usize] = self.parents[parent as usize];
+            version = parent;
         }
-        version
     }
 
     fn keeps_guarantee(&self, share: ShareOfRows) -> bool {
         u128::from(share.count) * u128::from(self.l) <= u128::from(share.of)
     }
 
+    fn number(&mut self, signature: &[Text]) -> SignatureNumber {
+        if let Some(number) = self.numbers.get(signature) {
+            return *number;
+        }
+        let number = self.signatures.len() as u32;
+        self.numbers.insert(signature.to_vec(), number);
+        self.signatures.push(signature.to_vec());
+        number
+    }
+
     fn bucket(&mut self, night: usize, bucket: &ChainBucket) {
-        let signature = &bucket.signature;
-        if bucket.members.len() > signature.len() {
+        if bucket.members.len() > bucket.signature.len() {
             self.fault(ChainFault::TooManyMembers, night);
         }
-        if !self.keeps_guarantee(largest_share(signature)) {
+        if !self.keeps_guarantee(largest_share(&bucket.signature)) {
             self.fault(ChainFault::Guarantee, night);
         }
-        let linked: Vec<[u8; 16]> = bucket.members.iter().flatten().copied().collect();
-        let (mut fresh, mut versions) = (0, Vec::new());
-        for person in &linked {
-            self.intersect(*person, signature);
-            let known = self.current.get(person);
-            if known.is_some_and(|(known, _)| known != signature && known.iter().any(|value| signature.contains(value)))
-            {
-                self.fault(ChainFault::Signature, night);
+        let signature = self.number(&bucket.signature);
+        let (mut entered, mut members, mut is_followed) = (Vec::new(), Vec::new(), true);
+        for person in bucket.members.iter().flatten() {
+            let is_uncertain = self.uncertain.contains(person);
+            let (version, is_new) = self.stands(*person, signature, BucketOfNight { label: bucket.label, night });
+            if is_new && !is_uncertain {
+                entered.push(*person);
             }
-            let version = match self.current.get(person) {
-                Some((known, version)) if known == signature => *version,
-                _ => {
-                    fresh += usize::from(!self.uncertain.contains(person));
-                    let version = self.parents.len();
-                    self.parents.push(version);
-                    self.together.push(Vec::new());
-                    self.current.insert(*person, (signature.clone(), version));
-                    version
-                }
-            };
-            versions.push(version);
+            is_followed &= !is_uncertain;
+            members.push((*person, version));
         }
-        let followed: Vec<VersionNumber> = linked
-            .iter()
-            .zip(&versions)
-            .filter(|(person, _)| !self.uncertain.contains(*person))
-            .map(|of| *of.1)
-            .collect();
-        if fresh > 0
-            && followed.len() == linked.len()
-            && (fresh != linked.len() || bucket.members.len() != signature.len())
-        {
-            self.fault(ChainFault::Entry, night);
+        let is_founded = entered.len() == members.len() && bucket.members.len() == bucket.signature.len();
+        if !entered.is_empty() && !is_founded {
+            if self.has_gap {
+                self.uncertain.extend(&entered);
+            } else if is_followed {
+                self.fault(ChainFault::Entry, night);
+            }
         }
         // with whom the others stood before is not known
+        members.retain(|(person, _)| !self.uncertain.contains(person));
+        let followed: Vec<VersionNumber> = members.into_iter().map(|(_, version)| version).collect();
         self.stand_together(night, &followed);
+    }
+
+    /// Where a person stands tonight: the version, and whether it is new.
+    fn stands(&mut self, person: [u8; 16], signature: SignatureNumber, at: BucketOfNight) -> (VersionNumber, bool) {
+        let BucketOfNight { label, night } = at;
+        let Some(known) = self.persons.get(&person) else {
+            let (version, worst) = (self.new_version(), largest_share(&self.signatures[signature as usize]));
+            let remaining = signature;
+            self.persons.insert(person, ChainPerson { signature, version, remaining, worst, label, night });
+            return (version, true);
+        };
+        let (before, left, version) = (known.signature, known.remaining, known.version);
+        let remaining = if left == signature { left } else { self.intersected(left, signature) };
+        let share = largest_share(&self.signatures[remaining as usize]);
+        let is_new = before != signature;
+        if is_new {
+            let (old, new) = (&self.signatures[before as usize], &self.signatures[signature as usize]);
+            if old.iter().any(|value| new.contains(value)) {
+                self.fault(ChainFault::Signature, night);
+            }
+        }
+        let version = if is_new { self.new_version() } else { version };
+        if let Some(known) = self.persons.get_mut(&person) {
+            let worst = if share.exceeds(known.worst) { share } else { known.worst };
+            *known = ChainPerson { signature, version, remaining, worst, label, night };
+        }
+        (version, is_new)
+    }
+
+    fn new_version(&mut self) -> VersionNumber {
+        let version = self.parents.len() as u32;
+        self.parents.push(version);
+        self.together.push(Vec::new());
+        version
     }
 
     /// The versions were together before, or are of different components, which they join.
     fn stand_together(&mut self, night: usize, versions: &[VersionNumber]) {
         let Some((first, others)) = versions.split_first() else { return };
-        let were_before = |set: &usize| others.iter().all(|other| self.together[*other].contains(set));
-        if self.together[*first].iter().any(were_before) {
+        let were_before = |set: &u32| others.iter().all(|other| self.together[*other as usize].contains(set));
+        if self.together[*first as usize].iter().any(were_before) {
             return;
         }
         let roots: Vec<VersionNumber> = versions.iter().map(|version| self.root(*version)).collect();
         if roots.iter().collect::<BTreeSet<_>>().len() < roots.len() {
             self.fault(ChainFault::Recombined, night);
         }
-        roots.iter().for_each(|root| self.parents[*root] = roots[0]);
-        versions.iter().for_each(|version| self.together[*version].push(self.sets));
+        roots.iter().for_each(|root| self.parents[*root as usize] = roots[0]);
+        versions.iter().for_each(|version| self.together[*version as usize].push(self.sets));
         self.sets += 1;
     }
 
-    /// Keeps of a person's values those that the bucket has, too; all of the bucket's if none is left: the value changed.
-    fn intersect(&mut self, person: [u8; 16], signature: &[Text]) {
-        let remaining = self.remaining.entry(person).or_default();
+    /// What two signatures have in common; the second one where that is nothing: the value changed.
+    fn intersected(&mut self, one: SignatureNumber, other: SignatureNumber) -> SignatureNumber {
+        let mut shown = self.signatures[other as usize].clone();
         let mut kept = Vec::new();
-        let mut shown = signature.to_vec();
-        for value in remaining.iter() {
-            if let Some(at) = shown.iter().position(|other| other == value) {
+        for value in &self.signatures[one as usize] {
+            if let Some(at) = shown.iter().position(|of| of == value) {
                 kept.push(shown.swap_remove(at));
             }
         }
-        *remaining = if kept.is_empty() { signature.to_vec() } else { kept };
-        remaining.sort();
-        let share = largest_share(remaining);
-        let worst = self.worst_of.entry(person).or_insert(share);
-        if share.exceeds(*worst) {
-            *worst = share;
-        }
+        kept.sort();
+        if kept.is_empty() { other } else { self.number(&kept) }
     }
 
     /// New labels agree with old ones in about one bucket.
-    fn labels(&mut self, number: usize, night: &ChainNight) {
+    fn labels(&mut self, night: usize, buckets: usize, Agreement { linked, equal }: Agreement) {
         const FEWEST_BUCKETS: usize = 9;
-        let mut labels = HashMap::new();
-        for bucket in &night.buckets {
-            labels.extend(bucket.members.iter().flatten().map(|person| (*person, bucket.label)));
+        if buckets >= FEWEST_BUCKETS && linked >= FEWEST_BUCKETS && equal * 8 >= linked * 7 {
+            self.fault(ChainFault::LabelsKept, night);
         }
-        let both = labels.iter().filter_map(|(person, label)| Some(self.label_of.get(person)? == label));
-        let (mut linked, mut equal) = (0_usize, 0_usize);
-        both.for_each(|is_equal| {
-            linked += 1;
-            equal += usize::from(is_equal);
-        });
-        if night.buckets.len() >= FEWEST_BUCKETS && linked >= FEWEST_BUCKETS && equal * 8 >= linked * 7 {
-            self.fault(ChainFault::LabelsKept, number);
-        }
-        self.label_of = labels;
     }
+}
 
-    fn report(self) -> ChainReport {
-        let mut worst: Option<ShareOfRows> = None;
-        for share in self.worst_of.values() {
-            worst = Some(worst.map_or(*share, |known| known.worse(*share)));
-        }
-        ChainReport {
-            persons: self.worst_of.len() as u64,
-            above: self.worst_of.values().filter(|share| !self.keeps_guarantee(**share)).count() as u64,
-            worst,
-            faults: self.faults,
-        }
-    }
+/// The persons of the night before who stand in a bucket again, and those of them whose bucket has its label again.
+struct Agreement {
+    linked: usize,
+    equal: usize,
+}
+
+/// In which bucket of which night a person stands.
+struct BucketOfNight {
+    label: u32,
+    night: usize,
 }
 
 /// The share of the most frequent value of sorted values.

@@ -28,6 +28,8 @@ pub(super) struct Slots {
 pub(super) struct ChainState {
     pub(super) terms: Vec<u8>,
     pub(super) night: u32,
+    /// What the last night published; empty before it is written.
+    pub(super) digest: Vec<u8>,
     /// Number, rows, slots and buckets of the last nights.
     pub(super) past: Vec<PastNight>,
     /// The values of each signature, by slot.
@@ -44,12 +46,14 @@ impl ChainState {
     pub(super) fn read(bytes: &[u8]) -> Option<Self> {
         // the last 32 bytes are a digest of the others, which the writer's reader compares
         let mut left = StateCursor { bytes: bytes.get(..bytes.len().checked_sub(32)?)? };
-        if left.take(5)? != b"GRST\x01" {
+        if left.take(5)? != b"GRST\x02" {
             return None;
         }
         let length = left.u32()?;
         let terms = left.take(length as usize)?.to_vec();
         let night = left.u32()?;
+        let length = left.u32()?;
+        let digest = left.take(length as usize)?.to_vec();
         let mut past = Vec::new();
         for _ in 0..left.u32()? {
             let night = left.u32()?;
@@ -91,7 +95,7 @@ impl ChainState {
             }
             forgotten.push(prefix);
         }
-        left.bytes.is_empty().then_some(Self { terms, night, past, signatures, buckets, persons, forgotten })
+        left.bytes.is_empty().then_some(Self { terms, night, digest, past, signatures, buckets, persons, forgotten })
     }
 
     /// The number of the signature of a person.

@@ -11,6 +11,6 @@ mod parts;
 #[cfg(test)]
 mod tests;
 
-pub use chain::{ChainBucket, ChainFault, ChainNight, ChainReport, audit_chain};
+pub use chain::{ChainAudit, ChainBucket, ChainFault, ChainNight, ChainReport};
 pub use night::{AuditedNight, audit_night};
-pub use parts::{NightParts, ShownSignatures, link_by_cells, shown_signatures};
+pub use parts::{NightParts, ShownSignatures, link_by_cells, night_digest, shown_signatures};

@@ -16,6 +16,8 @@ pub struct AuditedNight<'a> {
     pub before: Option<&'a [u8]>,
     /// The state after.
     pub after: &'a [u8],
+    /// What the parts and the nights before published, as a digest of them.
+    pub digest: &'a str,
     /// The hash of the person of each row of the table.
     pub persons: &'a [[u8; 16]],
     /// The sensitive value of each row.
@@ -104,6 +106,10 @@ fn states(night: &AuditedNight<'_>, before: &ChainState, after: &ChainState) -> 
     }
     if night.before.is_some() && before.terms != after.terms {
         return fail("the terms of the population changed");
+    }
+    let named = night.details.previous.as_ref().map_or("", |previous| &previous.digest.0);
+    if named.as_bytes() != before.digest || night.digest.as_bytes() != after.digest {
+        return fail("the state or the release names another night before, or other parts");
     }
     Ok(())
 }

@@ -1,21 +1,53 @@
 //! The parts of a night, read for the audits.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
+use std::io::Read;
 
 use sha2::{Digest, Sha256};
 
 use super::chain::{ChainBucket, ChainNight};
 use crate::control::Control;
 use crate::microdata::Table;
-use crate::publication::{Part, Publication, PublishedBytes};
+use crate::publication::{Part, PreviousNight, Publication, PublishedBytes};
 use crate::verifier::contract::input::VerifierError;
 use crate::verifier::read::csv::{PartRecords, ReadError};
 
 /// The values of each bucket in the sensitive part, by label.
 pub type ShownSignatures = BTreeMap<u32, Vec<Option<Vec<u8>>>>;
 
-/// A label and the values after it.
-type LabelledRow = (u32, Vec<Option<Vec<u8>>>);
+/// The digest of what a night and the nights before it published, from the bytes of its parts: SHA-256 of a line with the digest of the
+/// night before, or `first`, and one line for each part with its own SHA-256 and its file.
+///
+/// # Errors
+/// [`VerifierError`] when the caller cancels, or when a part cannot be read.
+pub fn night_digest(
+    publication: &Publication,
+    previous: Option<&PreviousNight>,
+    parts: &dyn PublishedBytes,
+    control: &Control,
+) -> Result<String, VerifierError> {
+    let mut chained = Sha256::new();
+    chained.update(previous.map_or("first", |previous| &previous.digest.0));
+    chained.update(b"\n");
+    let mut block = vec![0; 1 << 16];
+    for (table, part) in publication.tables.iter().flat_map(|table| table.parts.iter().map(move |part| (table, part))) {
+        let file = part.file(&table.name);
+        let (mut bytes, mut hash) = (parts.open(&file)?, Sha256::new());
+        loop {
+            control.check()?;
+            match bytes.read(&mut block)? {
+                0 => break,
+                length => hash.update(&block[..length]),
+            }
+        }
+        chained.update(format!("{}  {file}\n", digits(&hash.finalize())));
+    }
+    Ok(digits(&chained.finalize()))
+}
+
+fn digits(digest: &[u8]) -> String {
+    digest.iter().map(|byte| format!("{byte:02x}")).collect()
+}
 
 /// The parts of a night, and the table that it was made of.
 #[derive(Clone, Copy)]
@@ -66,29 +98,35 @@ impl NightParts<'_> {
         let Some(shown) = shown_signatures(publication, parts, control)? else { return Ok(None) };
         let [table] = &publication.tables[..] else { return Ok(None) };
         let Some(known) = table.parts.first() else { return Ok(None) };
-        let Some(rows) = rows(known, &known.file(&table.name), parts, control)? else { return Ok(None) };
-        let mut tuples: HashMap<Vec<Option<Vec<u8>>>, Vec<u32>> = HashMap::new();
-        for (label, tuple) in rows {
-            tuples.entry(tuple).or_default().push(label);
-        }
-        let mut persons_of: HashMap<Vec<Option<Vec<u8>>>, Vec<[u8; 16]>> = HashMap::new();
+        let places: Vec<usize> = (0..known.columns.len()).collect();
+        let Some(mut rows) = rows(known, &known.file(&table.name), parts, CellHashing { places: &places, control })?
+        else {
+            return Ok(None);
+        };
+        rows.sort_unstable_by_key(|row| row.hash);
+        let mut tuples: Vec<([u8; 16], [u8; 16])> = Vec::with_capacity(persons.len());
         for (row, person) in persons.iter().enumerate().take(original.rows()) {
-            let value = |attr| original.column(attr).value(row).map(<[u8]>::to_vec);
-            let tuple = known.columns.iter().map(|column| value(column.attribute)).collect();
-            persons_of.entry(tuple).or_default().push(*person);
+            let cells = known.columns.iter().map(|column| original.column(column.attribute).value(row));
+            tuples.push((hash_of_cells(cells), *person));
+            if row.is_multiple_of(Control::STRIDE) {
+                control.check()?;
+            }
         }
+        tuples.sort_unstable_by_key(|(hash, _)| *hash);
+        let mut tuples = tuples.chunk_by(|a, b| a.0 == b.0).peekable();
         let mut buckets = empty_buckets(shown);
         let mut night = ChainNight::default();
-        for (tuple, labels) in tuples {
-            let persons = persons_of.remove(&tuple).unwrap_or_default();
+        for equal in rows.chunk_by(|a, b| a.hash == b.hash) {
+            while tuples.next_if(|tuple| tuple[0].0 < equal[0].hash).is_some() {}
+            let persons = tuples.next_if(|tuple| tuple[0].0 == equal[0].hash).unwrap_or_default();
             // rows that are equal and all published in one bucket are interchangeable
-            let is_placed = persons.len() == labels.len() && labels.iter().all(|label| *label == labels[0]);
-            for (at, label) in labels.iter().enumerate() {
-                let Some(bucket) = buckets.get_mut(label) else { return Ok(None) };
-                bucket.members.push(persons.get(at).copied().filter(|_| is_placed));
+            let is_placed = persons.len() == equal.len() && equal.iter().all(|row| row.label == equal[0].label);
+            for (at, row) in equal.iter().enumerate() {
+                let Some(bucket) = buckets.get_mut(&row.label) else { return Ok(None) };
+                bucket.members.push(persons.get(at).map(|(_, person)| *person).filter(|_| is_placed));
             }
             if !is_placed {
-                night.unplaced.extend(persons);
+                night.unplaced.extend(persons.iter().map(|(_, person)| *person));
             }
         }
         night.buckets = buckets.into_values().collect();
@@ -114,22 +152,21 @@ pub fn link_by_cells(
     let Some(known) = table.parts.first() else { return Ok(None) };
     let place = |name: &String| known.columns.iter().position(|column| column.name == *name);
     let Some(places) = columns.iter().map(place).collect::<Option<Vec<usize>>>() else { return Ok(None) };
-    let Some(rows) = rows(known, &known.file(&table.name), parts, control)? else { return Ok(None) };
-    let mut numbers: HashMap<[u8; 16], u32> = HashMap::new();
-    let rows: Vec<(u32, [u8; 16])> = rows
-        .into_iter()
-        .map(|(label, tuple)| {
-            let hash = hash_of_cells(places.iter().map(|place| tuple[*place].as_deref()));
-            *numbers.entry(hash).or_default() += 1;
-            (label, hash)
-        })
-        .collect();
+    let Some(mut rows) = rows(known, &known.file(&table.name), parts, CellHashing { places: &places, control })? else {
+        return Ok(None);
+    };
+    rows.sort_unstable_by_key(|row| row.hash);
     let mut buckets = empty_buckets(shown);
-    for (label, hash) in rows {
-        let Some(bucket) = buckets.get_mut(&label) else { return Ok(None) };
-        bucket.members.push(Some(hash).filter(|hash| numbers[hash] == 1));
+    let mut unplaced = Vec::new();
+    for equal in rows.chunk_by(|a, b| a.hash == b.hash) {
+        for row in equal {
+            let Some(bucket) = buckets.get_mut(&row.label) else { return Ok(None) };
+            bucket.members.push(Some(row.hash).filter(|_| equal.len() == 1));
+        }
+        if equal.len() > 1 {
+            unplaced.push(equal[0].hash);
+        }
     }
-    let unplaced = numbers.into_iter().filter(|(_, rows)| *rows > 1).map(|(hash, _)| hash).collect();
     Ok(Some(ChainNight { buckets: buckets.into_values().collect(), unplaced }))
 }
 
@@ -153,15 +190,31 @@ fn empty_buckets(shown: ShownSignatures) -> BTreeMap<u32, ChainBucket> {
     shown.into_iter().map(bucket).collect()
 }
 
+/// A row: its label, and a hash of some of its cells.
+struct HashedRow {
+    label: u32,
+    hash: [u8; 16],
+}
+
+/// The places of the cells that are hashed.
+#[derive(Clone, Copy)]
+struct CellHashing<'a> {
+    places: &'a [usize],
+    control: &'a Control,
+}
+
 /// The rows of a bucketed part; `None` where they are malformed.
 fn rows(
     part: &Part,
     file: &str,
     parts: &dyn PublishedBytes,
-    control: &Control,
-) -> Result<Option<Vec<LabelledRow>>, VerifierError> {
-    let mut rows = Vec::new();
-    let is_read = each_row(part, file, parts, control, |label, values| rows.push((label, values.collect())))?;
+    hashing: CellHashing<'_>,
+) -> Result<Option<Vec<HashedRow>>, VerifierError> {
+    let (mut rows, CellHashing { places, control }) = (Vec::new(), hashing);
+    let is_read = each_row(part, file, parts, control, |label, values| {
+        let cells: Vec<Option<Vec<u8>>> = values.collect();
+        rows.push(HashedRow { label, hash: hash_of_cells(places.iter().map(|place| cells[*place].as_deref())) });
+    })?;
     Ok(is_read.then_some(rows))
 }
 

@@ -5,6 +5,7 @@ pub(crate) mod at_once;
 pub(crate) mod audit_of_people;
 pub(crate) mod composition;
 pub(crate) mod data_subjects;
+pub(crate) mod intersections;
 pub(crate) mod lifecycle;
 pub(crate) mod links;
 pub(crate) mod many_releases;

@@ -147,7 +147,12 @@ impl Population {
             earlier: &EarlierDisclosures::default(),
             provenance: &provenance,
             contributions: None,
-            republish: Some(RepublishInput { state: self.state.as_deref(), persons: &persons, key: "pid" }),
+            republish: Some(RepublishInput {
+                state: self.state.as_deref(),
+                previous: None,
+                persons: &persons,
+                key: "pid",
+            }),
         };
         let released = engine::release(&order, &mut files, &Control::default())?;
         self.state.clone_from(&released.state);

@@ -1,10 +1,13 @@
 //! Nights of the publisher, each changed so that it breaks a promise of the nights before.
 
-use super::super::chain::{ChainBucket, ChainFault, ChainNight, audit_chain};
+use super::super::chain::{ChainBucket, ChainFault, ChainNight};
 use super::super::night::{AuditedNight, audit_night};
 use super::super::parts::ShownSignatures;
+use super::audit_chain;
 use crate::control::Control;
-use crate::publication::{BucketMerging, ChangedValues, RepublishDetails, RepublishFigures};
+use crate::publication::{
+    BucketMerging, ChangedValues, NightDigest, PreviousNight, RepublishDetails, RepublishFigures,
+};
 use crate::random::{RandomStreams, ReleaseKey};
 use crate::republication::{Diversity, Night, NightInput, NightRow, NightTerms, PersonHash, SensitiveText, State};
 
@@ -19,6 +22,7 @@ struct Made {
     values: Vec<Vec<u8>>,
     labels: Vec<u32>,
     shown: ShownSignatures,
+    digest: String,
     details: RepublishDetails,
 }
 
@@ -31,6 +35,7 @@ fn hash(name: &str) -> [u8; 16] {
 fn details(night: u32) -> RepublishDetails {
     RepublishDetails {
         night,
+        previous: None,
         changes: ChangedValues::Withhold,
         merge: BucketMerging::Single,
         min_newcomers: L,
@@ -48,7 +53,8 @@ impl Made {
     }
 
     fn on(state: &State, before: Option<&[u8]>, table: &str, seed: u8, details: RepublishDetails) -> (Self, State) {
-        let details = RepublishDetails { earlier: state.past_nights().to_vec(), ..details };
+        let previous = state.digest().map(|digest| PreviousNight { release: None, digest: digest.clone() });
+        let details = RepublishDetails { earlier: state.past_nights().to_vec(), previous, ..details };
         let rows: Vec<(&str, &str)> = table.split(' ').map(|row| row.split_at(1)).collect();
         let mut values: Vec<SensitiveText> = rows.iter().map(|(_, value)| Some(value.as_bytes().into())).collect();
         values.sort();
@@ -73,16 +79,19 @@ impl Made {
         let text = |value: &u32| night.values[*value as usize].as_ref().map(|text| text.to_vec());
         let shown =
             (1..).zip(&night.buckets).map(|(label, bucket)| (label, bucket.signature.iter().map(text).collect()));
+        let digest = NightDigest(format!("{seed:064}"));
+        let state = night.state.published_as(digest.clone());
         let made = Self {
             before: before.map(<[u8]>::to_vec),
-            after: night.state.to_bytes(),
+            after: state.to_bytes(),
             persons: rows.iter().map(|(person, _)| hash(person)).collect(),
             values: rows.iter().map(|(_, value)| value.as_bytes().to_vec()).collect(),
             labels: night.bucket_of.iter().map(|bucket| bucket.map_or(0, |bucket| bucket + 1)).collect(),
             shown: shown.collect(),
+            digest: digest.0,
             details,
         };
-        (made, night.state)
+        (made, state)
     }
 
     fn audit(&self) -> Result<(), String> {
@@ -90,6 +99,7 @@ impl Made {
         let night = AuditedNight {
             before: self.before.as_deref(),
             after: &self.after,
+            digest: &self.digest,
             persons: &self.persons,
             values: &values,
             labels: &self.labels,
@@ -170,6 +180,10 @@ fn planted_faults_of_parts_are_found() {
     assert_eq!(found, "a person is published twice");
     let found = second.broken(|night| night.details.min_newcomers = 4);
     assert_eq!(found, "newcomers are published who are too few");
+    let found = second.broken(|night| night.digest = "0".repeat(64));
+    assert_eq!(found, "the state or the release names another night before, or other parts");
+    let found = second.broken(|night| night.details.previous = None);
+    assert_eq!(found, "the state or the release names another night before, or other parts");
     let found = second.broken(|night| night.details.earlier[0].rows += 1);
     assert_eq!(found, "the release says other figures of earlier nights");
     assert_eq!(first.broken(|night| night.details.night = 2), "the state is not that of the night before");
@@ -186,7 +200,10 @@ fn states_that_do_not_follow_are_found() {
     // nights that forget everybody follow each other, too, and persons who stay get a second signature
     let forgetful = Made::new(&State::new(b"terms".to_vec()), None, "jx ky lz", 7).1;
     let (_, empty) = Made::new(&forgetful, Some(&forgetful.to_bytes()), "jx ky lz", 8);
-    let found = second.broken(|night| night.after = empty.to_bytes());
+    let found = second.broken(|night| {
+        night.after = empty.to_bytes();
+        night.digest = format!("{:064}", 8);
+    });
     assert_eq!(found, "a published person is not in the state");
     let (other, _) = Made::new(&State::new(b"others".to_vec()), None, FIRST, 1);
     assert_eq!(second.broken(|night| night.before = Some(other.after)), "the terms of the population changed");

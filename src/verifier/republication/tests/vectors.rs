@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::super::chain::{ChainBucket, ChainFault, ChainNight, audit_chain};
+use super::super::chain::{ChainAudit, ChainBucket, ChainFault, ChainNight};
+use super::audit_chain;
 use crate::control::Control;
 use crate::verifier::definition::share::ShareOfRows;
 
@@ -112,4 +113,24 @@ fn chain_audit_does_not_follow_who_was_not_linked() {
     let again = plain(vec![bucket(1, "cef", "xyz")]);
     let report = audit_chain(&[first, merged, again], 3, &Control::default()).unwrap();
     assert_eq!(report.faults.into_iter().collect::<Vec<_>>(), [(ChainFault::Recombined, 2)]);
+}
+
+/// Who enters on a night that is not among those given is seen later, perhaps with counterfeits or with others.
+#[test]
+fn chain_audit_judges_no_entry_after_a_missing_night() {
+    let first = plain(vec![bucket(1, "abc", "xyz")]);
+    let second = plain(vec![bucket(1, "abf", "xyz"), bucket(2, "de", "xyz")]);
+    for has_gap in [false, true] {
+        let mut audit = ChainAudit::new(3);
+        audit.night(&first, &Control::default()).unwrap();
+        if has_gap {
+            audit.skip();
+        }
+        for _ in 0..2 {
+            audit.night(&second, &Control::default()).unwrap();
+        }
+        let faults: Vec<ChainFault> = audit.report().faults.into_keys().collect();
+        let expected = if has_gap { vec![] } else { vec![ChainFault::Entry, ChainFault::Recombined] };
+        assert_eq!(faults, expected);
+    }
 }
