@@ -7,8 +7,7 @@ use crate::problem::Fault;
 use crate::spec::grammar::reader::child;
 use crate::spec::methods::bucketize::{DEFAULT_MAX_SIZE, MAX_BUCKET_SIZE};
 
-/// Where a document states the sizes of buckets.
-pub(super) const SIZES: &str = "/method/sizes";
+const SIZES: &str = "/method/sizes";
 
 /// Other sizes: several in place of one or two, or of those that are listed; or larger ones.
 pub(super) fn of_sizes(fault: &Fault, document: &Value) -> Vec<Candidate> {

@@ -119,9 +119,6 @@ fn refused_jobs_of_other_methods() -> Vec<(String, Value, &'static str, &'static
         json!({"unlisted": "drop", "method": method})
     };
     let share = json!({"explicit": {}, "otherwise": "0.3"});
-    // more values than all sizes are searched for
-    let many: String = (0..9_300).map(|i| format!("{},d{}\n", i % 7, i % 3_100)).collect();
-    let many = format!("age,disease\n{many}");
     // one region has two values of b, and a determines the region
     let strata: String = (0..144)
         .map(|i| (i, i % 2, i / 2))
@@ -164,7 +161,6 @@ fn refused_jobs_of_other_methods() -> Vec<(String, Value, &'static str, &'static
             "domain-too-small",
             "ask for 2 counterfeits",
         ),
-        (many, bucketize(json!({"thresholds": share, "sizes": "optimal"})), "work-limit", "search for "),
         (even, along, "taxonomy-value-missing", "leave the taxonomy out"),
         (format!("age,region,a,b\n{strata}"), lists, "no-noise", "ask for l = 2"),
         (POSTER.to_owned(), poster, "can-be-concluded", "suppress the rows that lead to other values"),
