@@ -167,7 +167,8 @@ impl Play {
                 let path = format!("/v1/populations/{}", text(&step["name"]));
                 let mut population = json!({"person": person});
                 if step["republication"] == true {
-                    population["republication"] = json!({});
+                    // no newcomer waits
+                    population["republication"] = json!({"min_newcomers": 2});
                 }
                 outcome(&caller.put(&path, &population).await)
             }
