@@ -6,10 +6,13 @@ use std::sync::Arc;
 use uuid::Uuid;
 
 use super::people::{announced, define, evidence, hash, live, new_coverage};
-use super::{Bench, TENANT};
+use super::{Bench, TENANT, at, claim, enqueue};
 use crate::inputs::{JobPeople, JobPersons, KeptReadings, PeopleLedger, StandingCoverages, standing};
 use crate::people::{Coverage, CoverageId, Evidence, Place, Resemblance, Signature, SignatureSample, SystemEvidence};
-use crate::ports::{AlikeKind, AlikeMark, AnnouncementEnd, CoverageSelection, LedgerMoment, NewCoverage, Store};
+use crate::ports::{
+    AlikeKind, AlikeMark, AnnouncementEnd, ClaimedJob, CoverageSelection, LedgerMoment, NewCoverage, Store,
+    WriteOutcome,
+};
 
 pub(crate) async fn the_ledger_moves_with_persons_and_marks(bench: &impl Bench) {
     let store = bench.store();
@@ -230,4 +233,28 @@ pub(crate) async fn published_places_are_read_without_documents(bench: &impl Ben
     let table = Place::Dataset(Uuid::from_u128(4));
     assert_eq!(places(TENANT).await, populations.into_iter().chain([table]).collect());
     assert_eq!(places("x").await, BTreeSet::new());
+}
+
+/// Who waits for a job may have looked before it was taken up again, and a worker may find out late that its lease is lost.
+pub(crate) async fn an_attempt_ends_no_announcement_of_another(bench: &impl Bench) {
+    let store = bench.store();
+    define(&*store, "clinic", &["k"]).await;
+    enqueue(&*store, 1).await;
+    let (ClaimedJob { job, .. }, lost) = claim(&*store, at(1)).await;
+    let announce = async |person| {
+        let new = NewCoverage { job: job.id, ..new_coverage(&evidence(&[person], person), "clinic", person) };
+        let id = store.announce_coverage(&new).await.unwrap();
+        store.draw_ticket(TENANT, id).await.unwrap()
+    };
+    announce(1).await;
+    assert_eq!(store.release_lease(job.id, lost, at(2)).await.unwrap(), WriteOutcome::Done);
+    let (_, held) = claim(&*store, at(3)).await;
+    assert_eq!(store.void_announcements(TENANT, job.id, None).await.unwrap(), 0, "it runs again");
+    assert_eq!(store.void_announcements(TENANT, job.id, Some(lost)).await.unwrap(), 0, "the lease is another's");
+    assert_eq!(store.void_announcements(TENANT, job.id, Some(held)).await.unwrap(), 1, "of the earlier attempt");
+    let ticket = announce(2).await;
+    assert_eq!(store.void_announcements(TENANT, job.id, Some(lost)).await.unwrap(), 0);
+    assert_eq!(store.standing_coverages(TENANT, ticket + 1).await.unwrap().len(), 1);
+    assert_eq!(store.release_lease(job.id, held, at(4)).await.unwrap(), WriteOutcome::Done);
+    assert_eq!(store.void_announcements(TENANT, job.id, None).await.unwrap(), 1, "nothing runs");
 }

@@ -295,7 +295,6 @@ macro_rules! conformance {
                 marks_are_read_as_they_were_written
                 a_void_announcement_leaves_nothing
                 announcements_of_a_vanished_job_are_void
-                an_attempt_ends_no_announcement_of_another
                 a_joined_announcement_goes_over_to_the_other
                 statements_are_judged_like_coverages
                 a_population_comes_with_its_statements
@@ -305,7 +304,8 @@ macro_rules! conformance {
                 the_ledger_moves_with_persons_and_marks
                 a_kept_reading_serves_while_it_holds
                 marks_that_go_over_to_a_chain_are_never_missed
-                published_places_are_read_without_documents;
+                published_places_are_read_without_documents
+                an_attempt_ends_no_announcement_of_another;
             carried_chains:
                 a_chain_is_carried_whole_and_once
                 a_chain_goes_on_in_one_store_alone

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde_json::json;
 use uuid::Uuid;
 
-use super::{Bench, TENANT, at, audit_entry, begun, claim, dataset, dataset_record, enqueue, is_conflict};
+use super::{Bench, TENANT, at, audit_entry, begun, dataset, dataset_record, is_conflict};
 use crate::inputs::{
     InputError, JobPeople, JobPersons, KeptReadings, PeopleLedger, PersonKeys, RowChoice, announce, chosen_rows,
     standing,
@@ -18,9 +18,8 @@ use crate::people::{
     UnrelatedPolicy, look, person_hashes,
 };
 use crate::ports::{
-    AlikeKind, AlikeMark, AnnouncementEnd, ClaimedJob, CommonMarks, CoverageSelection, CoverageState, NamedPopulation,
-    NewCoverage, PeopleEntry, PeopleEntryOutcome, SeparationRecord, SeriesStatement, StatementRecord, Store,
-    StoreError, WriteOutcome,
+    AlikeKind, AlikeMark, AnnouncementEnd, CommonMarks, CoverageSelection, CoverageState, NamedPopulation, NewCoverage,
+    PeopleEntry, PeopleEntryOutcome, SeparationRecord, SeriesStatement, StatementRecord, Store, StoreError,
 };
 use crate::vault::Vault;
 
@@ -336,30 +335,6 @@ pub(crate) async fn announcements_of_a_vanished_job_are_void(bench: &impl Bench)
     // of the third job nothing is known either: it does not run
     assert_eq!(store.sweep_void_coverages().await.unwrap(), 2);
     assert_eq!(bench.count("covered").await, 1);
-}
-
-/// Who waits for a job may have looked before it was taken up again, and a worker may find out late that its lease is lost.
-pub(crate) async fn an_attempt_ends_no_announcement_of_another(bench: &impl Bench) {
-    let store = bench.store();
-    define(&*store, "clinic", &["k"]).await;
-    enqueue(&*store, 1).await;
-    let (ClaimedJob { job, .. }, lost) = claim(&*store, at(1)).await;
-    let announce = async |person| {
-        let new = NewCoverage { job: job.id, ..new_coverage(&evidence(&[person], person), "clinic", person) };
-        let id = store.announce_coverage(&new).await.unwrap();
-        store.draw_ticket(TENANT, id).await.unwrap()
-    };
-    announce(1).await;
-    assert_eq!(store.release_lease(job.id, lost, at(2)).await.unwrap(), WriteOutcome::Done);
-    let (_, held) = claim(&*store, at(3)).await;
-    assert_eq!(store.void_announcements(TENANT, job.id, None).await.unwrap(), 0, "it runs again");
-    assert_eq!(store.void_announcements(TENANT, job.id, Some(lost)).await.unwrap(), 0, "the lease is another's");
-    assert_eq!(store.void_announcements(TENANT, job.id, Some(held)).await.unwrap(), 1, "of the earlier attempt");
-    let ticket = announce(2).await;
-    assert_eq!(store.void_announcements(TENANT, job.id, Some(lost)).await.unwrap(), 0);
-    assert_eq!(store.standing_coverages(TENANT, ticket + 1).await.unwrap().len(), 1);
-    assert_eq!(store.release_lease(job.id, held, at(4)).await.unwrap(), WriteOutcome::Done);
-    assert_eq!(store.void_announcements(TENANT, job.id, None).await.unwrap(), 1, "nothing runs");
 }
 
 pub(crate) async fn evidence_of_a_dataset_goes_with_its_rows(bench: &impl Bench) {
