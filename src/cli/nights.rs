@@ -102,7 +102,7 @@ fn in_words(report: &IntersectionReport) -> String {
     lines.extend(faults.iter().map(|fault| format!("night {}: {}", fault.night, fault.fault)));
     if *missing > 0 {
         lines.push(format!(
-            "nights that are not among these: {missing}; who entered on one of them is not judged by the entry"
+            "nights that are not among these: {missing}; who came on one of them is not judged by the entry"
         ));
     }
     if !report.holds() && *linked_by == PersonLink::Cells {

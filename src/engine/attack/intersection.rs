@@ -42,7 +42,7 @@ pub struct NightOriginal<'a> {
 pub struct IntersectionReport {
     /// The number of nights that were read.
     pub nights: usize,
-    /// The number of nights up to the last one that were not: imported, rejected, withdrawn or not named. Who entered on one of them
+    /// The number of nights up to the last one that were not: imported, rejected, withdrawn or not named. Who came on one of them
     /// is not judged by the entry.
     pub missing: u64,
     /// How persons were recognized from night to night.

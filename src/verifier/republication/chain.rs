@@ -104,7 +104,7 @@ pub struct ChainAudit {
     persons: HashMap<[u8; 16], ChainPerson>,
     /// Persons who may have stood in several buckets.
     uncertain: HashSet<[u8; 16]>,
-    /// Whether persons may be seen who entered before.
+    /// Whether persons may be seen who came before.
     has_gap: bool,
     /// The parent of each version in the forest of components.
     parents: Vec<VersionNumber>,
@@ -129,7 +129,7 @@ impl ChainAudit {
         (self.persons.len() + self.uncertain.len()) as u64
     }
 
-    /// Judges no entry from now on: persons may be seen who entered on a night that is not known, or under other cells.
+    /// Judges no entry from now on: persons may be seen who came on a night that is not known, or under other cells.
     pub const fn skip(&mut self) {
         self.has_gap = true;
     }
@@ -212,20 +212,20 @@ impl ChainAudit {
             self.fault(ChainFault::Guarantee, night);
         }
         let signature = self.number(&bucket.signature);
-        let (mut entered, mut members, mut is_followed) = (Vec::new(), Vec::new(), true);
+        let (mut arrived, mut members, mut is_followed) = (Vec::new(), Vec::new(), true);
         for person in bucket.members.iter().flatten() {
             let is_uncertain = self.uncertain.contains(person);
             let (version, is_new) = self.stands(*person, signature, BucketOfNight { label: bucket.label, night });
             if is_new && !is_uncertain {
-                entered.push(*person);
+                arrived.push(*person);
             }
             is_followed &= !is_uncertain;
             members.push((*person, version));
         }
-        let is_founded = entered.len() == members.len() && bucket.members.len() == bucket.signature.len();
-        if !entered.is_empty() && !is_founded {
+        let is_founded = arrived.len() == members.len() && bucket.members.len() == bucket.signature.len();
+        if !arrived.is_empty() && !is_founded {
             if self.has_gap {
-                self.uncertain.extend(&entered);
+                self.uncertain.extend(&arrived);
             } else if is_followed {
                 self.fault(ChainFault::Entry, night);
             }

@@ -1,4 +1,4 @@
-//! Nights of the command line that are killed, that race, and what a reader is told of the nights that are there.
+//! Nights of the command line that are killed, that race, and what a reader learns of the nights that are there.
 
 use std::fs;
 use std::path::{Path, PathBuf};
