@@ -105,8 +105,7 @@ pub(super) fn run(arguments: &PublishArguments, json: bool) -> Result<CommandOut
     draft.write("report.json", &pretty(&report)?).map_err(io)?;
     draft.write("specification.json", &pretty(&job.specification.normalized)?).map_err(io)?;
     if let (Some(OpenedPopulation { file, .. }), Some(state)) = (&mut population, &released.state) {
-        // a night that the state does not know would be published once more, in other buckets. One that it knows is put in its place
-        // by the next run, if this one is killed before it does
+        // a night that the state does not know would be published once more; one that it knows is put in its place by the next run
         draft.settle().map_err(io)?;
         file.replace(state).map_err(population::outcome)?;
     }
