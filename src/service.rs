@@ -212,7 +212,7 @@ fn of_tenants(config: &Config, limit: api::ConcurrencyLimit) -> api::Concurrency
 fn bounds(config: &Config) -> api::ConcurrencyLimits {
     let limits = &config.request_limits;
     api::ConcurrencyLimits {
-        requests: api::ConcurrencyLimit::new("requests", limits.max_requests),
+        requests: of_tenants(config, api::ConcurrencyLimit::new("requests", limits.max_requests)),
         waiting: of_tenants(config, api::ConcurrencyLimit::new("waiting callers", limits.max_waiting)),
         downloads: of_tenants(config, api::ConcurrencyLimit::new("downloads", limits.max_downloads)),
         max_document_bytes: usize::try_from(limits.max_document_bytes).unwrap_or(usize::MAX),

@@ -39,13 +39,13 @@ pub struct RequestLimits {
     /// Seconds within which a whole upload must arrive; otherwise the answer is 408
     #[arg(long, env = "GUARDIAN_MAX_UPLOAD_SECONDS", value_name = "SECONDS", default_value_t = Self::DEFAULT.max_upload_seconds, value_parser = clap::value_parser!(u64).range(1..))]
     pub max_upload_seconds: u64,
-    /// Maximum number of concurrent requests; others are answered 429
+    /// Maximum number of concurrent requests, of which one tenant has at most half; others are answered 429
     #[arg(long, env = "GUARDIAN_MAX_REQUESTS", default_value_t = Self::DEFAULT.max_requests, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub max_requests: u32,
-    /// Maximum number of callers that wait for jobs, by wait= or events; others are answered 429
+    /// Maximum number of callers that wait for jobs, by wait= or events, of which one tenant has at most half; others are answered 429
     #[arg(long, env = "GUARDIAN_MAX_WAITING", default_value_t = Self::DEFAULT.max_waiting, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub max_waiting: u32,
-    /// Maximum number of concurrent downloads of parts and archives; others are answered 429
+    /// Maximum number of concurrent downloads of parts and archives, of which one tenant has at most half; others are answered 429
     #[arg(long, env = "GUARDIAN_MAX_DOWNLOADS", default_value_t = Self::DEFAULT.max_downloads, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub max_downloads: u32,
     /// Maximum total size of the rendered parts that the data folder holds for requests of ranges, of which one tenant has at most

@@ -7,10 +7,12 @@ use axum::extract::{FromRequestParts, MatchedPath, Request, State};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, Method};
 use axum::middleware::Next;
-use axum::response::Response;
+use axum::response::{IntoResponse, Response};
 
 use super::app::App;
+use super::body::drain;
 use super::credentials::{bearer, with_challenge};
+use super::limits::hold_until_sent;
 use crate::app::{run_blocking, unauthenticated};
 use crate::identity::{Caller, Issuer, Scope, Token};
 use crate::problem::{Kind, Problem};
@@ -59,10 +61,16 @@ pub(in crate::api) async fn authorize(
     };
     let sent = bearer(request.headers()).is_some();
     match caller(&control.app, request.headers()).await.and_then(|caller| check_scope(caller, asked)) {
-        Ok(caller) => {
-            request.extensions_mut().insert(caller);
-            next.run(request).await
-        }
+        Ok(caller) => match control.app.bounds.requests.share(&caller.tenant) {
+            Ok(share) => {
+                request.extensions_mut().insert(caller);
+                hold_until_sent(next.run(request).await, share)
+            }
+            Err(problem) => {
+                drain(request.into_body().into_data_stream()).await;
+                problem.into_response()
+            }
+        },
         Err(problem) => with_challenge(problem, asked.scopes(), sent),
     }
 }

@@ -85,7 +85,11 @@ impl ConcurrencyLimit {
         }
     }
 
-    fn share(&self, tenant: &str) -> Result<TenantShare, Problem> {
+    /// Counts a request of a tenant, which has a permit already.
+    ///
+    /// # Errors
+    /// `too-many-requests` if the tenant has its share.
+    pub(in crate::api) fn share(&self, tenant: &str) -> Result<TenantShare, Problem> {
         let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
         let taken = held.get(tenant).copied().unwrap_or(0);
         if taken >= self.share && self.share < self.limit {
@@ -115,7 +119,7 @@ pub(in crate::api) struct RequestPermit {
 
 /// A request in the count of its tenant.
 #[derive(Debug)]
-struct TenantShare {
+pub(in crate::api) struct TenantShare {
     held: Arc<Mutex<AHashMap<String, u32>>>,
     tenant: String,
 }

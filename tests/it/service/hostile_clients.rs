@@ -185,3 +185,33 @@ async fn a_tenant_leaves_places_to_the_others() {
     drop(greedy);
     guarded.server.stop().await;
 }
+
+/// A client that begins a request and never ends its body.
+async fn unfinished(server: &Client, token: &str) -> TcpStream {
+    let mut connection = TcpStream::connect(server.authority()).await.unwrap();
+    let head = format!(
+        "POST /v1/plans HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {token}\r\nExpect: 100-continue\r\n\
+         Content-Type: application/json\r\nContent-Length: 100\r\n\r\n"
+    );
+    connection.write_all(head.as_bytes()).await.unwrap();
+    // the body is asked for: the request has a place
+    let mut head = [0; 12];
+    connection.read_exact(&mut head).await.unwrap();
+    assert_eq!(head, *b"HTTP/1.1 100");
+    connection
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn unfinished_requests_of_a_tenant_keep_no_other_out() {
+    let guarded = Guarded::start_with(|config| config.request_limits.max_requests = 4).await;
+    let (server, other) = (&guarded.server, guarded.server.with_token(&guarded.unknown_value));
+    let greedy = [unfinished(server, &guarded.unknown_value).await, unfinished(server, &guarded.unknown_value).await];
+    let problem = other.get("/v1/datasets").await.problem(429, "too-many-requests");
+    assert_eq!(problem["limit"], 2, "{problem:#}");
+    assert!(text(&problem["detail"]).contains("of one tenant"), "{problem:#}");
+    guarded.preset(Preset::Admin).get("/v1/datasets").await.ok(200);
+    drop(greedy);
+    let freed = async { while other.get("/v1/datasets").await.status != 200 {} };
+    tokio::time::timeout(PATIENCE, freed).await.expect("a place");
+    guarded.server.stop().await;
+}
