@@ -85,16 +85,15 @@ async fn a_reader_follows_the_nights_from_the_last_one() {
     let server = Server::start().await;
     staff(&server).await;
     let releases = three_nights(&server).await;
-    let details = |at: usize| &releases[at]["method_details"];
-    assert_eq!(details(0).get("previous"), None);
+    assert_eq!(releases[0]["method_details"].get("previous"), None);
     let mut before = "first".to_owned();
-    for at in 0..2 {
+    for (release, next) in releases.iter().zip(&releases[1..]) {
         let mut lines = format!("{before}\n");
-        for part in releases[at]["tables"][0]["parts"].as_array().unwrap() {
+        for part in release["tables"][0]["parts"].as_array().unwrap() {
             lines.push_str(&format!("{}  {}\n", text(&part["sha256"]), text(&part["file"])));
         }
         before = sha256(lines.as_bytes());
-        assert_eq!(details(at + 1)["previous"], json!({"release": releases[at]["id"], "digest": before}));
+        assert_eq!(next["method_details"]["previous"], json!({"release": release["id"], "digest": before}));
     }
     server.stop().await;
 }

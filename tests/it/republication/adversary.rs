@@ -30,7 +30,7 @@ fn who_returns_with_other_cells_has_the_same_values() {
         // every second night a third of the persons is away, and who is back has another number and age
         let mut table = churn.table();
         table.retain(|key, _| night % 2 == 1 || key % 3 > 0);
-        let renamed = |key: usize| if key % 3 == 0 { format!("n{key}m{night}") } else { format!("n{key}") };
+        let renamed = |key: usize| if key.is_multiple_of(3) { format!("n{key}m{night}") } else { format!("n{key}") };
         let mut text = String::from("pid,no,age,occupation\n");
         for (key, person) in &table {
             let age = if key % 3 == 0 { format!("{}", 100 + night) } else { person.age.clone() };
