@@ -15,7 +15,7 @@ use crate::control::Control;
 use crate::engine;
 use crate::engine::{AttackReport, EngineError, Intersection, NightOriginal, ReleasedNight};
 use crate::identity::Caller;
-use crate::inputs::{MemoryBudget, NightTable, PartStorage};
+use crate::inputs::{NightTable, PartStorage};
 use crate::ports::{ReleaseRecord, StoreError};
 use crate::problem::{Kind, Problem};
 use crate::publication::PersonLink;
@@ -28,6 +28,29 @@ struct ServedNight {
     parts: PartStorage,
     /// The table, if persons are linked by keys.
     table: Option<NightTable>,
+}
+
+/// Nights, the first first, and the memory that they take.
+struct ServedNights {
+    nights: Vec<ServedNight>,
+    memory: FileMemory,
+    /// Bytes of all manifests.
+    manifests: u64,
+}
+
+impl ServedNights {
+    /// Bytes of a manifest for each byte of its text, at most.
+    const MANIFEST_FACTOR: u64 = 4;
+
+    /// Takes memory for the manifest of one more night.
+    fn hold(&mut self, release: &ReleaseRecord) -> Result<(), Problem> {
+        self.manifests += Self::MANIFEST_FACTOR * release.manifest.to_string().len() as u64;
+        self.memory.hold(self.manifests)
+    }
+
+    fn manifests(&self) -> Vec<&Manifest> {
+        self.nights.iter().map(|night| &night.manifest).collect()
+    }
 }
 
 /// Runs the attack on a night and all nights before it.
@@ -45,29 +68,32 @@ pub(in crate::api) async fn attack(
         check_internal_scope(caller, "the keys of persons, unless \"options\": {\"persons\": \"cells\"} is asked for")?;
     }
     let nights = nights_up_to(app, caller, id, options.persons).await?;
-    let budget = app.service.budget.clone();
-    run_engine("the computation", move |control| intersect(&nights, rule.as_deref(), budget, control)).await
+    run_engine("the computation", move |control| intersect(nights, rule.as_deref(), control)).await
 }
 
 /// A night and those before it that are served, the first first. Each names the one before.
-async fn nights_up_to(app: &App, caller: &Caller, id: Uuid, by: PersonLink) -> Result<Vec<ServedNight>, Problem> {
+async fn nights_up_to(app: &App, caller: &Caller, id: Uuid, by: PersonLink) -> Result<ServedNights, Problem> {
     let (last, manifest) = served::read(app, caller, id).await?;
     engine::previous_night(&manifest)?;
     if by == PersonLink::Keys {
         app.service.record_internal_read(caller, id).await?;
     }
-    let mut nights = vec![open(app, caller, &last, manifest.clone(), by).await?];
+    let memory = FileMemory::new(app.service.budget.clone());
+    let mut nights = ServedNights { nights: Vec::new(), memory, manifests: 0 };
+    nights.hold(&last)?;
+    nights.nights.push(open(app, caller, &last, manifest.clone(), by).await?);
     let mut before = manifest;
     while let Some(earlier) = engine::previous_night(&before)?.and_then(|previous| previous.release) {
         // the first nights may have been published elsewhere
         let Some(release) = app.service.store.release(&caller.tenant, earlier).await? else { break };
         before = served::manifest(&release)?;
         if release.status.is_served() {
-            nights.push(open(app, caller, &release, before.clone(), by).await?);
-            Intersection::check_work(&nights.iter().map(|night| &night.manifest).collect::<Vec<_>>())?;
+            nights.hold(&release)?;
+            nights.nights.push(open(app, caller, &release, before.clone(), by).await?);
+            Intersection::check_work(&nights.manifests())?;
         }
     }
-    nights.reverse();
+    nights.nights.reverse();
     Ok(nights)
 }
 
@@ -89,21 +115,17 @@ async fn open(
 }
 
 /// Reads one night after the other, each dropped before the next one.
-fn intersect(
-    nights: &[ServedNight],
-    rule: Option<&str>,
-    budget: MemoryBudget,
-    control: &Control,
-) -> Result<AttackReport, EngineError> {
+fn intersect(nights: ServedNights, rule: Option<&str>, control: &Control) -> Result<AttackReport, EngineError> {
+    let ServedNights { nights, mut memory, manifests: held } = nights;
     let manifests: Vec<&Manifest> = nights.iter().map(|night| &night.manifest).collect();
     let none = || EngineError::Refused(StoreError::corrupt("no night is attacked").into());
     let last = manifests.last().ok_or_else(none)?;
     engine::rules_of(last, rule, &[]).map_err(engine_problem)?;
     let by = if nights.iter().all(|night| night.table.is_some()) { PersonLink::Keys } else { PersonLink::Cells };
-    let (mut intersection, mut memory) = (Intersection::new(&manifests, by)?, FileMemory::new(budget));
-    for ServedNight { manifest, parts, table } in nights {
+    let mut intersection = Intersection::new(&manifests, by)?;
+    for ServedNight { manifest, parts, table } in &nights {
         control.check()?;
-        memory.hold(intersection.memory(manifest)).map_err(EngineError::Refused)?;
+        memory.hold(held + intersection.memory(manifest)).map_err(EngineError::Refused)?;
         let read = table.as_ref().map(|table| table.read(control)).transpose()?;
         let original =
             read.as_ref().map(|read| NightOriginal { names: &read.names, table: &read.table, persons: &read.persons });
