@@ -44,7 +44,7 @@ impl AppService {
     /// The table that a night was made of, which the caller may use.
     ///
     /// # Errors
-    /// `gone` when it was purged, or the store's problem.
+    /// `gone` when it was purged, or the store's problem: what cannot be recorded is not answered.
     pub async fn night_table(&self, caller: &Caller, release: &ReleaseRecord) -> Result<NightTable, Problem> {
         self.dataset(caller, release.dataset).await.map_err(|problem| match problem.kind {
             Kind::Gone => {
@@ -59,15 +59,8 @@ impl AppService {
         })?;
         let job = self.store.job(&caller.tenant, release.job).await?;
         let job = job.ok_or_else(|| StoreError::corrupt("a release has no job"))?;
+        self.record(caller, AuditAction::ReadInternal, release.id).await?;
         Ok(NightTable { env: self.env(), budget: self.budget.clone(), job })
-    }
-
-    /// Records that originals of a release are read.
-    ///
-    /// # Errors
-    /// The store's problem: what cannot be recorded is not answered.
-    pub async fn record_internal_read(&self, caller: &Caller, release: Uuid) -> Result<(), Problem> {
-        self.record(caller, AuditAction::ReadInternal, release).await
     }
 
     /// The external tables of a series with these ids, if the caller may read them.

@@ -34,7 +34,7 @@ use crate::{engine, spec};
 /// keeps, of the values of a person's bucket on one night, those that the buckets of the other nights have too. A finding is a person
 /// of whom a value has more than 1/l of what is left; `intersection` has the number of nights and persons, and every promise of
 /// earlier nights that a later one breaks. With `persons` of `keys`, the default, the adversary knows who stands in which row: this
-/// needs the scope `releases:internal`, adds an entry to the audit log, and is `gone` after a purge of a night's dataset. With `cells`
+/// needs the scope `releases:internal`, adds an entry for each night to the audit log, and is `gone` after a purge of a night's dataset. With `cells`
 /// it takes rows with equal cells, which are unique on both nights, for one person, and may be wrong. Too many nights or rows are
 /// `work-limit`.
 ///

@@ -75,9 +75,6 @@ pub(in crate::api) async fn attack(
 async fn nights_up_to(app: &App, caller: &Caller, id: Uuid, by: PersonLink) -> Result<ServedNights, Problem> {
     let (last, manifest) = served::read(app, caller, id).await?;
     engine::previous_night(&manifest)?;
-    if by == PersonLink::Keys {
-        app.service.record_internal_read(caller, id).await?;
-    }
     let memory = FileMemory::new(app.service.budget.clone());
     let mut nights = ServedNights { nights: Vec::new(), memory, manifests: 0 };
     nights.hold(&last)?;

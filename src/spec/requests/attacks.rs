@@ -155,7 +155,8 @@ impl<const ON_TABLES: bool> NamedAttack<ON_TABLES> {
     } else {
         "An attack on a release. `exact_posteriors` as of any tables; `chain`, `exclusion`, `excludable` and `forced` on decomposed \
          ones; `corruption`, `negative_association` and `dependency` on bucketized ones; `join` on sequential ones; \
-         `intersection` on nights of a population, with all nights before; `negative_association`, `dependency`, `proxy` and `membership` need the original, and the scope `releases:internal`; so does \
+         `intersection` on nights of a population, with all nights before; `negative_association`, `dependency`, `proxy` and \
+         `membership` need the original, and the scope `releases:internal`; so does \
          `join` against a table that was published elsewhere, for its rows, and `intersection` unless persons are linked by cells."
     };
 

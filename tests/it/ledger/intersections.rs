@@ -74,6 +74,10 @@ async fn an_attack_on_all_nights_finds_no_person() {
         assert!(all["persons"].as_u64().unwrap() >= 280, "{all:#}");
         assert_eq!(found["worst"], json!({"count": 1, "of": 3}));
     }
+    // the original of each night was read by keys, and of none by cells
+    let logged = server.items("/v1/audit-log?action=release.read_internal").await;
+    let read: BTreeSet<String> = logged.iter().map(|entry| text(&entry["object"])).collect();
+    assert_eq!((logged.len(), read), (3, releases.iter().map(|release| text(&release["id"])).collect()), "{logged:#?}");
     let first = attacked(&server, &releases[0], json!({})).await.ok(200);
     assert_eq!((&first["intersection"]["nights"], &first["breach"]), (&json!(1), &json!(false)));
     server.stop().await;
