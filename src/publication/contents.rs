@@ -23,8 +23,13 @@ impl Publication {
     /// The attributes that some rule or requirement protects; `names` are the published ones.
     #[must_use]
     pub fn protected(&self, names: &[String]) -> AttrSet {
-        let required = self.method_details.required(names);
-        self.rules.iter().fold(required, |all, rule| all.union(rule.protects.attributes()))
+        self.protected_by_rules().union(self.method_details.required(names))
+    }
+
+    /// The attributes that some rule protects.
+    #[must_use]
+    pub fn protected_by_rules(&self) -> AttrSet {
+        self.rules.iter().fold(AttrSet::EMPTY, |all, rule| all.union(rule.protects.attributes()))
     }
 
     /// The attributes that a table protects: by its guards, or as the only table of a method.

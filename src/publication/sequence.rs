@@ -160,10 +160,12 @@ impl SequentialDetails {
         renamed.into_iter().find(|(_, name)| *name == published).map_or(published, |(attribute, _)| attribute)
     }
 
-    /// The attributes of the new release that a requirement counts, by their published names.
-    pub fn counted(&self) -> impl Iterator<Item = &str> {
+    /// The attributes of the new release of which a requirement bounds the share of a value, by their published names.
+    pub fn bounded(&self) -> impl Iterator<Item = &str> {
         let published = self.renamed.get(&0);
-        self.requirements.iter().flat_map(|(requirement, _)| &requirement.y).filter_map(move |element| match element {
+        let bounds = |of: &&XyRequirement| matches!(of.measure, XyMeasure::Linkability { .. });
+        let bounded = self.requirements.iter().map(|(requirement, _)| requirement).filter(bounds);
+        bounded.flat_map(|requirement| &requirement.y).filter_map(move |element| match element {
             YElement::Attribute(JoinAttribute { release: 0, attribute }) => {
                 Some(published.and_then(|names| names.get(attribute)).unwrap_or(attribute).as_str())
             }

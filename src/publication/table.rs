@@ -363,12 +363,12 @@ pub enum MethodDetails {
 }
 
 impl MethodDetails {
-    /// The attributes that a requirement protects without a rule; `names` are the published ones.
+    /// The attributes that a requirement protects without a rule, as it bounds the share of a value; `names` are the published ones.
     #[must_use]
     pub fn required(&self, names: &[String]) -> AttrSet {
         let Self::Sequential(sequence) = self else { return AttrSet::EMPTY };
         let place = |name: &str| names.iter().position(|other| other == name).map(Attr::from);
-        sequence.counted().filter_map(place).collect()
+        sequence.bounded().filter_map(place).collect()
     }
 }
 

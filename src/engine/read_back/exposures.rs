@@ -42,7 +42,7 @@ pub(in crate::engine) fn of_parts(
     parts: &dyn PublishedBytes,
     control: &Control,
 ) -> Result<FiguresOfParts, EngineError> {
-    read(tables, parts, control).map_err(model_problem)
+    read(tables, tables.publication.protected(tables.names), parts, control).map_err(model_problem)
 }
 
 /// Whether the exposures and columns in a manifest follow from the parts; true where the manifest holds none.
@@ -56,14 +56,23 @@ pub(in crate::engine) fn hold(
     control: &Control,
 ) -> Result<bool, EngineError> {
     let (Some(claimed), columns) = (&manifest.exposures, &manifest.utility.columns) else { return Ok(true) };
-    match read(tables, parts, control) {
-        Ok(found) => {
-            let same_columns = columns.is_empty() || found.columns == *columns;
-            Ok(same_columns && comparable(&found.exposures) == comparable(claimed))
+    let PublishedTables { publication, names, .. } = tables;
+    // earlier versions counted what requirements bound among what nothing protects
+    let (protected, by_rules) = (publication.protected(names), publication.protected_by_rules());
+    let meanings = [protected].into_iter().chain((by_rules != protected).then_some(by_rules));
+    for protected in meanings {
+        match read(tables, protected, parts, control) {
+            Ok(found) => {
+                let same_columns = columns.is_empty() || found.columns == *columns;
+                if same_columns && comparable(&found.exposures) == comparable(claimed) {
+                    return Ok(true);
+                }
+            }
+            Err(ModelError::Io(error)) if error.kind() == io::ErrorKind::InvalidData => return Ok(false),
+            Err(error) => return Err(model_problem(error)),
         }
-        Err(ModelError::Io(error)) if error.kind() == io::ErrorKind::InvalidData => Ok(false),
-        Err(error) => Err(model_problem(error)),
     }
+    Ok(false)
 }
 
 /// Exposures without what depends on the order of attributes, which a manifest does not hold: of equally good choices of columns
@@ -86,6 +95,7 @@ fn comparable(exposures: &ManifestExposures) -> ManifestExposures {
 
 fn read(
     tables: PublishedTables<'_>,
+    protected: AttrSet,
     parts: &dyn PublishedBytes,
     control: &Control,
 ) -> Result<FiguresOfParts, ModelError> {
@@ -94,8 +104,7 @@ fn read(
     let mut columns = Vec::new();
     // cells compare as text: those of generalized columns are no values of the column's type
     let kinds: Vec<Option<AttributeType>> = vec![None; names.len()];
-    let mut writer =
-        ExposureWriter { names, protected: publication.protected(names), found: ManifestExposures::default() };
+    let mut writer = ExposureWriter { names, protected, found: ManifestExposures::default() };
     let mut budget = CombinationBudget::default();
     let mut unprotected: Vec<ExposedValues> = Vec::new();
     for (index, table) in publication.tables.iter().enumerate() {

@@ -4,10 +4,13 @@ use std::collections::{BTreeMap, HashMap};
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use guardian::ledger::EarlierDisclosures;
+use guardian::random::RandomStreams;
 use serde_json::{Value, json};
 
 use super::manifest_figures::rows;
 use crate::support::harness::{HOSPITAL, Server, guardian, hospital_method, run, text};
+use crate::support::library::{Original, is_verified, release, table};
 
 /// Rows with one possible value, and rows with a value of a probability above 1/2.
 type Revealed = (u64, u64);
@@ -117,9 +120,10 @@ pub(crate) fn assert_recomputed(files: &HashMap<String, String>, manifest: &Valu
 fn recomputed(files: &HashMap<String, String>, manifest: &Value) -> Value {
     let rules = manifest["rules"].as_array().unwrap();
     let mut protected: Vec<String> = rules.iter().flat_map(|rule| strings(&rule["sensitive"])).collect();
-    // a requirement of a sequential release protects without a rule what it counts
-    for counted in manifest["method_details"]["requirements"].as_array().into_iter().flatten() {
-        protected.extend(strings(&counted["y"]).iter().filter_map(|y| y.strip_prefix("new.").map(str::to_owned)));
+    // a requirement of a sequential release protects without a rule what it bounds the shares of
+    let required = manifest["method_details"]["requirements"].as_array().into_iter().flatten();
+    for bounded in required.filter(|of| of["measure"]["type"] == "xy_linkability") {
+        protected.extend(strings(&bounded["y"]).iter().filter_map(|y| y.strip_prefix("new.").map(str::to_owned)));
     }
     let (mut unique, mut values, mut others) = (Vec::new(), Vec::new(), Vec::<Value>::new());
     let mut tried = 0;
@@ -249,6 +253,35 @@ fn exposures_follow_from_the_parts_of_every_method() {
             |file: fs::DirEntry| (file.file_name().into_string().unwrap(), fs::read_to_string(file.path()).unwrap());
         assert_recomputed(&files.map(read).collect(), &release.manifest);
     }
+}
+
+/// Earlier versions counted what requirements bound among what nothing protects.
+#[test]
+fn exposures_of_earlier_sequential_releases_hold() {
+    let rows: String = (0..60).map(|row| format!("{},{},{}\n", row % 5, ["a", "b", "c"][row % 3], row % 2)).collect();
+    let requirement = |y: &str, measure: Value| json!({"x": ["new.age"], "y": [y], "measure": measure});
+    let document = json!({"unlisted": "drop", "method": {"type": "sequential", "publish": ["age", "disease", "sex"],
+        "requirements": [requirement("new.disease", json!({"type": "xy_linkability", "h": "0.9"})),
+            requirement("new.sex", json!({"type": "xy_anonymity", "k": 2}))]}});
+    let job = Original::new(table(format!("age,disease,sex\n{rows}").as_bytes())).job(&document).unwrap();
+    let (released, files) = release(&job, &EarlierDisclosures::default(), &RandomStreams::Identity).unwrap();
+    let manifest = serde_json::to_value(&released.manifest).unwrap();
+    assert_eq!(manifest["exposures"]["unprotected"], json!(["age", "sex"]), "a number of values bounds no share");
+    let texts = files.0.iter().map(|(file, text)| (file.clone(), String::from_utf8(text.clone()).unwrap())).collect();
+    assert_recomputed(&texts, &manifest);
+    let mut earlier = manifest.clone();
+    earlier["method_details"]["requirements"] = json!([]);
+    let found = recomputed(&texts, &earlier);
+    assert_eq!(found["unprotected"], json!(["age", "disease", "sex"]));
+    let with = |exposures: Value| {
+        let mut manifest = manifest.clone();
+        manifest["exposures"] = exposures;
+        serde_json::from_value(manifest).unwrap()
+    };
+    assert!(is_verified(&job, &released.manifest, &files) && is_verified(&job, &with(found.clone()), &files));
+    let mut neither = found;
+    neither["unprotected"] = json!(["age", "disease"]);
+    assert!(!is_verified(&job, &with(neither), &files));
 }
 
 /// What the command line says of exposures that were counted in the parts, for at most six columns.

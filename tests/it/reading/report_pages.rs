@@ -230,7 +230,7 @@ fn requirements_are_promises_of_a_report() {
     let open = page.split_once("No rule protects").unwrap().1.split_once("</strong>").unwrap().0;
     assert!(open.contains("age") && !open.contains("education"), "{open}");
     let exposures = manifest.exposures.as_ref().unwrap();
-    assert_eq!(exposures.unprotected, ["age", "sex"], "a requirement protects what it counts");
+    assert_eq!(exposures.unprotected, ["age", "sex"], "a requirement protects what it bounds");
     let inferred = exposures.values.iter().filter(|of| of.attribute == "education");
     assert!(inferred.clone().count() > 0 && inferred.clone().all(|of| of.protected), "{:#?}", exposures.values);
     assert!(!report.reading.contains("bucket"), "{}", report.reading);

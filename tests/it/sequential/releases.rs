@@ -167,9 +167,9 @@ async fn the_tables_of_the_slides_one_after_the_other() {
     server.stop().await;
 }
 
-/// A requirement protects what it counts, though no rule names it.
+/// A requirement protects what it bounds, though no rule names it.
 #[tokio::test(flavor = "multi_thread")]
-async fn what_a_requirement_counts_is_protected() {
+async fn what_a_requirement_bounds_is_protected() {
     let server = Server::start().await;
     let dataset = server.dataset(PEOPLE).await;
     let asked = json!([linkability(&[new("job")], &[new("disease")], "0.6", Value::Null)]);
