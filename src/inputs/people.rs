@@ -199,7 +199,7 @@ pub async fn chosen_rows(
 /// The persons of a job of whom nothing is published, by each key system alone. No cell of them is known.
 ///
 /// # Errors
-/// [`InputError::Purged`], or the store\'s.
+/// [`InputError::Purged`], or the store's.
 pub(crate) async fn unpublished_persons(
     store: &dyn PeopleStore,
     tenant: &str,
@@ -223,7 +223,7 @@ pub(crate) async fn unpublished_persons(
 /// How many persons of a job stand in a live coverage, by one key system.
 ///
 /// # Errors
-/// [`InputError::Purged`], or the store\'s.
+/// [`InputError::Purged`], or the store's.
 pub(crate) async fn count_published(
     store: &dyn PeopleStore,
     tenant: &str,

@@ -85,7 +85,7 @@ impl ConcurrencyLimit {
         }
     }
 
-    /// Counts a request of a tenant, which has a permit already.
+    /// Counts a request for its tenant; the permit of the request is another matter.
     ///
     /// # Errors
     /// `too-many-requests` if the tenant has its share.

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::report::{AttackFinding, AttackFindings, AttackReport, MAX_REPORTED_RESULTS};
+use super::report::{AttackFinding, AttackFindings, AttackReport};
 use crate::control::Control;
 use crate::engine::error::EngineError;
 use crate::engine::read_back::night::{digest_of, night_of};
@@ -84,7 +84,7 @@ impl IntersectionReport {
             PersonLink::Cells => AttackInput::Parts,
         };
         let worst = self.worst.filter(|_| self.above > 0);
-        let first = worst.map(|worst| AttackFinding::new(rule, None, worst)).into_iter().take(MAX_REPORTED_RESULTS);
+        let first = worst.map(|worst| AttackFinding::new(rule, None, worst)).into_iter();
         let findings = AttackFindings { total: self.above, first: first.collect() };
         let attacked = AttackReport::new(Attack::Intersection, uses, self.worst, findings);
         AttackReport { breach: !self.holds(), intersection: Some(self), ..attacked }

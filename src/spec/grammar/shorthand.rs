@@ -31,7 +31,7 @@ pub struct RuleSyntaxError {
     pub detail: &'static str,
 }
 
-/// The most names of a rule. No table has so many columns; each name takes memory before it is looked up.
+/// The most names of a rule. No table has as many columns; each name takes memory before it is looked up.
 pub(super) const MAX_NAMES: usize = 1 << 16;
 
 /// A name with the separator after it.
