@@ -114,6 +114,7 @@ fn candidates(fault: &Fault, document: &Value) -> Vec<Candidate> {
         Kind::ParameterRange => value.map(|value| members::of_range(fault, value)).unwrap_or_default(),
         Kind::BadColumns | Kind::GuaranteeUnsupported => members::of_unfit(fault, document),
         Kind::InfeasibleSizes => sizes::of_sizes(fault, document),
+        Kind::WorkLimit => sizes::of_work(fault, document),
         Kind::DomainTooSmall => sizes::of_counterfeits(fault, value),
         Kind::RepublishUnsupported => members::of_republication(fault),
         Kind::RuleMalformed => rules::of_malformed(fault, document),

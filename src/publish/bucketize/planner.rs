@@ -41,6 +41,13 @@ const MAX_TRIAL_STEPS: u64 = 1 << 27;
 pub fn try_sizes(spec: &BucketizeSpec, column: &Column, control: &Control) -> Result<Option<Vec<Fault>>, Cancelled> {
     let counts = column.counts();
     let shares = share::shares(&spec.thresholds, &column.domain, &counts);
+    let planner = SizePlanner { spec, counts: &counts, control };
+    if let Ok(range) = shares.as_deref().map(|shares| planner.range(shares))
+        && planner.threshold_fault(&range.kinds).is_none()
+        && let Some(fault) = range.work_fault(&spec.sizes)
+    {
+        return Ok(Some(vec![fault]));
+    }
     let sizes = match &spec.sizes {
         // what is found faster is as feasible, and may hold other values
         BucketSizeChoice::Optimal if spec.counterfeits.is_some() => return Ok(None),
@@ -103,17 +110,17 @@ impl SizePlanner<'_> {
         }
     }
 
-    fn buckets(&self, shares: &[ValueThreshold]) -> Result<SizingResult, Cancelled> {
+    /// What is searched, where each code has a threshold.
+    fn range<'s>(&self, shares: &'s [ValueThreshold]) -> SizeRange<'s> {
         let kinds = kinds(self.counts, shares);
-        if let Some(fault) = self.threshold_fault(&kinds) {
-            return Ok(Err(fault));
-        }
         let smallest = kinds.iter().map(|kind| kind.share.smallest_bucket()).min().unwrap_or(1);
-        let smallest = self.spec.min_size.unwrap_or(smallest);
-        let range = SizeRange { shares, kinds, smallest, largest: self.spec.max_size };
-        let work = sizes::work(range.kinds.len(), range.smallest, range.largest);
-        if work > MAX_SEARCH_STEPS && !matches!(self.spec.sizes, BucketSizeChoice::Listed(_)) {
-            return Ok(Err(too_much_work("/method/max_size", MAX_SEARCH_STEPS, work)));
+        SizeRange { shares, kinds, smallest: self.spec.min_size.unwrap_or(smallest), largest: self.spec.max_size }
+    }
+
+    fn buckets(&self, shares: &[ValueThreshold]) -> Result<SizingResult, Cancelled> {
+        let range = self.range(shares);
+        if let Some(fault) = self.threshold_fault(&range.kinds).or_else(|| range.work_fault(&self.spec.sizes)) {
+            return Ok(Err(fault));
         }
         let (smallest, largest) = (range.smallest, range.largest);
         let filled = match &self.spec.sizes {
@@ -155,10 +162,6 @@ impl SizePlanner<'_> {
 
     /// The buckets of the smallest loss that the searches find, with the proved lower bound.
     fn optimal(&self, range: &SizeRange<'_>) -> Result<SizingResult, Cancelled> {
-        let variables = optimal::variables(&range.kinds, range.smallest, range.largest);
-        if variables > optimal::MAX_VARIABLES {
-            return Ok(Err(too_much_work("/method/sizes", optimal::MAX_VARIABLES, variables)));
-        }
         let (many, proved) = self.search(range).best(self.counts)?;
         let known: Option<Vec<SizeCount>> = many.as_ref().map(|many| many.iter().map(|filled| filled.class).collect());
         let is_optimal = proved.is_some() && many.as_ref().map(|many| FilledBuckets::loss(many)) == proved;
@@ -249,6 +252,18 @@ impl StratifiedPlanner<'_> {
 }
 
 impl SizeRange<'_> {
+    /// Fault of a search that would take too long, which takes no search to find.
+    fn work_fault(&self, sizes: &BucketSizeChoice) -> Option<Fault> {
+        let (kinds, is_optimal) = (&self.kinds, matches!(sizes, BucketSizeChoice::Optimal));
+        let steps = sizes::work(kinds.len(), self.smallest, self.largest);
+        if steps > MAX_SEARCH_STEPS && !matches!(sizes, BucketSizeChoice::Listed(_)) {
+            return Some(too_much_work("/method/max_size", MAX_SEARCH_STEPS, steps));
+        }
+        let variables = optimal::variables(kinds, self.smallest, self.largest);
+        let is_large = is_optimal && variables > optimal::MAX_VARIABLES;
+        is_large.then(|| too_much_work("/method/sizes", optimal::MAX_VARIABLES, variables))
+    }
+
     /// Fault of a range without valid buckets.
     fn fault(&self) -> Fault {
         let detail = format!(

@@ -8,6 +8,7 @@ use crate::spec::grammar::reader::child;
 use crate::spec::methods::bucketize::{DEFAULT_MAX_SIZE, MAX_BUCKET_SIZE};
 
 const SIZES: &str = "/method/sizes";
+const MAX_SIZE: &str = "/method/max_size";
 
 /// Other sizes: several in place of one or two, or of those that are listed; or larger ones.
 pub(super) fn of_sizes(fault: &Fault, document: &Value) -> Vec<Candidate> {
@@ -23,6 +24,19 @@ pub(super) fn of_sizes(fault: &Fault, document: &Value) -> Vec<Candidate> {
     let larger = larger.map(|size| Candidate::add(format!("search sizes up to {size}"), at, size).of("largest"));
     let is_narrow = matches!(document.pointer(SIZES).and_then(Value::as_str), Some("one" | "two"));
     is_narrow.then(several).into_iter().chain(larger).collect()
+}
+
+/// A search of fewer sizes, or one that does not look for the best.
+pub(super) fn of_work(fault: &Fault, document: &Value) -> Vec<Candidate> {
+    if ![SIZES, MAX_SIZE].contains(&fault.pointer.as_str()) {
+        return Vec::new();
+    }
+    let asked = document.pointer(MAX_SIZE).map_or(Some(DEFAULT_MAX_SIZE), Value::as_u64).unwrap_or(0);
+    let halves = std::iter::successors(Some(asked / 2), |size| Some(size / 2)).take_while(|size| *size > 0);
+    let fewer = halves.map(|size| Candidate::add(format!("search sizes up to {size}"), MAX_SIZE, size).of("fewer"));
+    let is_best = document.pointer(SIZES).and_then(Value::as_str) == Some("optimal");
+    let several = || Candidate::replace("search for several sizes", SIZES, "multi").of("search");
+    is_best.then(several).into_iter().chain(fewer).collect()
 }
 
 /// Fewer counterfeits, down to none.

@@ -157,6 +157,12 @@ fn refused_jobs_of_other_methods() -> Vec<(String, Value, &'static str, &'static
         ),
         (
             even.clone(),
+            bucketize(json!({"thresholds": share, "sizes": "optimal", "max_size": 10_000})),
+            "work-limit",
+            "search sizes up to 1250",
+        ),
+        (
+            even.clone(),
             bucketize(json!({"thresholds": {"uniform": {"l": 2}}, "counterfeits": {"per_bucket": 4}})),
             "domain-too-small",
             "ask for 2 counterfeits",
