@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::part_source::PartSource;
 use crate::control::{Cancelled, Control};
 use crate::microdata::{Arena, Attr, AttrSet, AttributeType, Codes, Column, Domain, Interner};
-use crate::publication::{Part, Publication, PublishedBytes, RowMeaning};
+use crate::publication::{Part, Publication, PublishedBytes, PublishedTable, ReadPart, RowMeaning};
 
 /// Why parts could not be read.
 #[derive(Debug, thiserror::Error)]
@@ -66,6 +66,14 @@ impl Default for PartCounterfeits {
 }
 
 impl PartCounterfeits {
+    /// Those that a part declares; varying ones are counted when all parts of the table are read.
+    fn declared(part: &Part) -> Self {
+        match part.rows {
+            RowMeaning::TuplesAndCounterfeits { per_bucket } => Self::Each(per_bucket),
+            RowMeaning::Tuples | RowMeaning::TuplesAndVaryingCounterfeits | RowMeaning::Values => Self::default(),
+        }
+    }
+
     /// The number in a bucket.
     pub(super) fn of(&self, bucket: usize) -> u32 {
         match self {
@@ -97,6 +105,27 @@ impl PartCells {
 }
 
 impl TableCells {
+    /// The cells of a table from those of its parts; `None` where these have not the same buckets.
+    fn of_parts(table: &PublishedTable, parts: Vec<PartCells>) -> Option<Self> {
+        let rows = table.parts.first().map_or(0, |part| part.len as usize);
+        let mut cells = Self { rows, buckets: Vec::new(), parts };
+        let several = table.parts.len() > 1;
+        let real = |part: &PartCells| -> Vec<u32> {
+            let sizes = bucket_sizes(&part.labels).into_iter().enumerate();
+            sizes.map(|(bucket, size)| size.saturating_sub(part.counterfeits.of(bucket))).collect()
+        };
+        cells.count_varying(&table.parts);
+        // the number of listed values says nothing of the rows of a bucket
+        let listed = |at: usize| table.parts[at].rows == RowMeaning::Values;
+        let of_rows = cells.parts.iter().enumerate().filter(|(at, _)| several && !listed(*at));
+        let mut buckets = of_rows.map(|(_, part)| real(part));
+        let first = buckets.next().unwrap_or_default();
+        let agree = buckets.all(|others| others == first) && !first.contains(&0);
+        drop(buckets);
+        cells.buckets = first;
+        agree.then_some(cells)
+    }
+
     /// Counts the counterfeits of buckets that have different numbers: what a bucket shows in excess of its tuples.
     fn count_varying(&mut self, parts: &[Part]) {
         let of_tuples = parts.iter().position(|part| part.rows == RowMeaning::Tuples && part.bucketed);
@@ -129,28 +158,15 @@ impl PublishedRows {
         let mut dictionaries: Vec<CodeDictionary> = kinds.iter().map(|_| CodeDictionary::default()).collect();
         let mut tables = Vec::with_capacity(publication.tables.len());
         for (index, table) in publication.tables.iter().enumerate() {
-            let mut cells = TableCells::default();
-            if let Some(wanted) = wanted(index) {
-                let source = |part| PartSource { table: &table.name, part, wanted, parts };
-                let read = |part| read_part(source(part), &mut dictionaries, control);
-                cells.parts = table.parts.iter().map(read).collect::<Result<_, _>>()?;
-                cells.rows = table.parts.first().map_or(0, |part| part.len as usize);
-                let several = table.parts.len() > 1;
-                let real = |part: &PartCells| -> Vec<u32> {
-                    let sizes = bucket_sizes(&part.labels).into_iter().enumerate();
-                    sizes.map(|(bucket, size)| size.saturating_sub(part.counterfeits.of(bucket))).collect()
-                };
-                cells.count_varying(&table.parts);
-                // the number of listed values says nothing of the rows of a bucket
-                let listed = |at: usize| table.parts[at].rows == RowMeaning::Values;
-                let of_rows = cells.parts.iter().enumerate().filter(|(at, _)| several && !listed(*at));
-                let mut buckets = of_rows.map(|(_, part)| real(part));
-                cells.buckets = buckets.next().unwrap_or_default();
-                if buckets.any(|others| others != cells.buckets) || cells.buckets.contains(&0) {
-                    return Err(damaged(&format!("the parts of table {} have not the same buckets", table.name)));
-                }
-            }
-            tables.push(cells);
+            let Some(wanted) = wanted(index) else {
+                tables.push(TableCells::default());
+                continue;
+            };
+            let source = |part| PartSource { table: &table.name, part, wanted, parts };
+            let read = |part| read_part(source(part), &mut dictionaries, control);
+            let cells = TableCells::of_parts(table, table.parts.iter().map(read).collect::<Result<_, _>>()?);
+            let differ = || damaged(&format!("the parts of table {} have not the same buckets", table.name));
+            tables.push(cells.ok_or_else(differ)?);
         }
         let mut domains = Vec::with_capacity(kinds.len());
         let mut ranks = Vec::with_capacity(kinds.len());
@@ -169,6 +185,32 @@ impl PublishedRows {
             }
         }
         Ok(Self { domains, tables })
+    }
+
+    /// The table at `index`, of whose parts all attributes were read already; `None` where they are not those of the description.
+    #[must_use]
+    pub fn of_read(publication: &Publication, index: usize, read: Vec<ReadPart>) -> Option<Self> {
+        let table = &publication.tables[index];
+        let is_described = |(read, part): (&ReadPart, &Part)| {
+            let is_whole = |rows: usize| rows as u64 == part.len;
+            read.columns.len() == part.columns.len()
+                && read.columns.iter().all(|of| is_whole(of.column.codes.len()))
+                && (!part.bucketed || is_whole(read.labels.len()))
+                && read.labels.iter().all(|&label| u64::from(label) < part.len)
+        };
+        if read.len() != table.parts.len() || !read.iter().zip(&table.parts).all(is_described) {
+            return None;
+        }
+        let cells = |(read, part): (ReadPart, &Part)| PartCells {
+            labels: read.labels,
+            unranked: Vec::new(),
+            columns: read.columns.into_iter().map(|of| (of.attribute, of.column)).collect(),
+            counterfeits: PartCounterfeits::declared(part),
+        };
+        let parts = read.into_iter().zip(&table.parts).map(cells).collect();
+        let mut tables: Vec<TableCells> = publication.tables.iter().map(|_| TableCells::default()).collect();
+        tables[index] = TableCells::of_parts(table, parts)?;
+        Some(Self { domains: Vec::new(), tables })
     }
 
     #[cfg(test)]
@@ -234,14 +276,7 @@ fn read_part(
         columns[number].extend_mapped(dictionary.interner.len() + 1, cells.codes(), &map);
     })?;
     let unranked = wanted.into_iter().zip(columns).collect();
-    let counterfeits = match part.rows {
-        RowMeaning::TuplesAndCounterfeits { per_bucket } => PartCounterfeits::Each(per_bucket),
-        // counted when all parts of the table are read
-        RowMeaning::Tuples | RowMeaning::TuplesAndVaryingCounterfeits | RowMeaning::Values => {
-            PartCounterfeits::default()
-        }
-    };
-    Ok(PartCells { labels, unranked, columns: Vec::new(), counterfeits })
+    Ok(PartCells { labels, unranked, columns: Vec::new(), counterfeits: PartCounterfeits::declared(part) })
 }
 
 fn bucket_sizes(labels: &[u32]) -> Vec<u32> {

@@ -4,7 +4,7 @@ use std::io::{self, Read};
 
 use super::rule::{EnforcedBy, EnforcedRule};
 use super::table::{MethodDetails, PublishedTable, TableName};
-use crate::microdata::{AttrSet, Column};
+use crate::microdata::{Attr, AttrSet, Column};
 
 /// The outcome of a method: the published tables and the reason each rule holds.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -85,4 +85,22 @@ pub trait PublishedBytes {
     /// # Errors
     /// When there is no such file or it cannot be read.
     fn open(&self, file: &str) -> io::Result<Box<dyn Read + '_>>;
+}
+
+/// The rows of a part as its reader found them.
+#[derive(Debug)]
+pub struct ReadPart {
+    /// The bucket of each row, from 0; none of a part without buckets.
+    pub labels: Vec<u32>,
+    /// The columns, by attribute in the order of the part.
+    pub columns: Vec<ReadColumn>,
+}
+
+/// A column of a part as its reader found it.
+#[derive(Debug)]
+pub struct ReadColumn {
+    /// Its attribute.
+    pub attribute: Attr,
+    /// Its cells; values that do not occur may be in the domain.
+    pub column: Column,
 }

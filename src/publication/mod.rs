@@ -19,7 +19,7 @@ mod vocabulary;
 mod witness;
 
 pub use breach::BreachKind;
-pub use contents::{BucketColumn, PartContents, Publication, PublicationCells, PublishedBytes};
+pub use contents::{BucketColumn, PartContents, Publication, PublicationCells, PublishedBytes, ReadColumn, ReadPart};
 pub use contributions::ContributionChoice;
 pub use guarantee::{Divergence, Guarantee, PriorDistribution, Reference, RhoMode, ValueDistance};
 pub use ratio::{Ratio, RatioError};

@@ -35,7 +35,7 @@ pub use attack::negative_association::find_negative_associations;
 pub use attack::possible_worlds::{PossibleWorldsReport, PosteriorFinding, count_worlds};
 pub use attack::proxy::infer::{ProxyFinding, infer_by_proxy};
 pub use contract::checks::{Check, CheckName, ClosedBuckets, Linkage, PosteriorSummary, TableFigures, VerifierReport};
-pub use contract::input::{DeclaredSearch, VerifierError, VerifierInput};
+pub use contract::input::{DeclaredSearch, PartsReader, VerifierError, VerifierInput};
 pub use contributions::{ContributionClaim, check_contributions};
 pub use definition::measure::BucketMeasure;
 pub use definition::share::ShareOfRows;
@@ -58,4 +58,4 @@ pub use republication::{
     AuditedNight, ChainAudit, ChainBucket, ChainFault, ChainNight, ChainReport, NightParts, ShownSignatures,
     audit_night, link_by_cells, night_digest, shown_signatures,
 };
-pub use verify::verify;
+pub use verify::{verify, verify_and_read};

@@ -1,6 +1,6 @@
 use super::contract::checks::{CheckLog, CheckName, Linkage, VerifierReport};
 use super::contract::claim::SlicingClaim;
-use super::contract::input::{VerifierError, VerifierInput};
+use super::contract::input::{PartsReader, VerifierError, VerifierInput};
 use super::release::sequential::{check, details};
 use super::release::{claims, content, dependencies, reference, rules, tables};
 use crate::control::Control;
@@ -12,11 +12,23 @@ use crate::control::Control;
 /// # Errors
 /// [`VerifierError`] when the caller cancels, or when a part cannot be read; then the publication stays unchecked.
 pub fn verify(input: &VerifierInput<'_>, control: &Control) -> Result<VerifierReport, VerifierError> {
+    verify_and_read(input, None, control)
+}
+
+/// The same, and gives the tables to a reader, so that they are read once. What it learns is worth nothing where a check fails.
+///
+/// # Errors
+/// Those of [`verify`], and of the reader.
+pub fn verify_and_read(
+    input: &VerifierInput<'_>,
+    reader: Option<&mut dyn PartsReader>,
+    control: &Control,
+) -> Result<VerifierReport, VerifierError> {
     control.check()?;
     let mut log = CheckLog::default();
     claims::check(input, &mut log);
     reference::check(input, &mut log);
-    let mut tables = tables::check(input, control, &mut log)?;
+    let mut tables = tables::check(input, reader, control, &mut log)?;
     if input.original.is_some() && input.witness.is_some() {
         content::check_labels(input, control, &mut log)?;
     }

@@ -4,14 +4,15 @@ use std::collections::HashMap;
 use std::io;
 
 use super::model::model_problem;
-use crate::control::Control;
+use crate::control::{Cancelled, Control};
 use crate::engine::error::EngineError;
 use crate::microdata::{Attr, AttrSet, AttributeType, Taxonomy};
 use crate::model::{
     ColumnCells, CombinationBudget, ExposedColumn, ModelError, ProtectedColumns, PublishedRows, UniqueRows,
 };
-use crate::publication::{DeclaredTaxonomy, Publication, PublishedBytes, PublishedTable, TableKind};
+use crate::publication::{DeclaredTaxonomy, Publication, PublishedBytes, PublishedTable, ReadPart, TableKind};
 use crate::report::{ColumnFigures, ExposedRows, ExposedValues, Manifest, ManifestExposures, ManifestRatio};
+use crate::verifier::PartsReader;
 
 /// Widths are written to four digits.
 const WIDTH_STEPS: f64 = 10_000.0;
@@ -33,16 +34,15 @@ pub(in crate::engine) struct PublishedTables<'a> {
     pub(in crate::engine) taxonomies: &'a [DeclaredTaxonomy],
 }
 
-/// The figures of the parts of a release; the tables are read one after the other.
+/// The figures of the parts of a release, of whose tables `reader` has read the first ones.
 ///
 /// # Errors
 /// [`EngineError`] when the parts cannot be read.
 pub(in crate::engine) fn of_parts(
-    tables: PublishedTables<'_>,
+    reader: FigureReader<'_>,
     parts: &dyn PublishedBytes,
-    control: &Control,
 ) -> Result<FiguresOfParts, EngineError> {
-    read(tables, tables.publication.protected(tables.names), parts, control).map_err(model_problem)
+    reader.completed(parts).map_err(model_problem)
 }
 
 /// Whether the exposures and columns in a manifest follow from the parts; true where the manifest holds none.
@@ -99,24 +99,62 @@ fn read(
     parts: &dyn PublishedBytes,
     control: &Control,
 ) -> Result<FiguresOfParts, ModelError> {
-    let PublishedTables { publication, names, taxonomies } = tables;
-    let trees: HashMap<Attr, &Taxonomy> = taxonomies.iter().map(|of| (of.attribute, &*of.tree)).collect();
-    let mut columns = Vec::new();
-    // cells compare as text: those of generalized columns are no values of the column's type
-    let kinds: Vec<Option<AttributeType>> = vec![None; names.len()];
-    let mut writer = ExposureWriter { names, protected, found: ManifestExposures::default() };
-    let mut budget = CombinationBudget::default();
-    let mut unprotected: Vec<ExposedValues> = Vec::new();
-    for (index, table) in publication.tables.iter().enumerate() {
-        let wanted = |of: usize| (of == index).then(|| table.attributes());
-        let rows = PublishedRows::read(publication, wanted, &kinds, parts, control)?;
-        let by_table = publication.protected_by(&table.name);
+    FigureReader::of_protected(tables, protected, control).completed(parts)
+}
+
+/// Reader of the figures of tables, one after the other.
+pub(in crate::engine) struct FigureReader<'a> {
+    tables: PublishedTables<'a>,
+    trees: HashMap<Attr, &'a Taxonomy>,
+    control: &'a Control,
+    /// Number of tables that were read.
+    read: usize,
+    writer: ExposureWriter<'a>,
+    budget: CombinationBudget,
+    unprotected: Vec<ExposedValues>,
+    columns: Vec<ColumnFigures>,
+}
+
+impl PartsReader for FigureReader<'_> {
+    /// What comes out of turn is read from the parts at the end: figures depend on the order of tables.
+    fn read(&mut self, index: usize, parts: Vec<ReadPart>) -> Result<(), Cancelled> {
+        let rows =
+            (index == self.read).then(|| PublishedRows::of_read(self.tables.publication, index, parts)).flatten();
+        rows.map_or(Ok(()), |rows| self.add(&rows))
+    }
+}
+
+impl<'a> FigureReader<'a> {
+    /// A reader of the tables of a release.
+    pub(in crate::engine) fn new(tables: PublishedTables<'a>, control: &'a Control) -> Self {
+        Self::of_protected(tables, tables.publication.protected(tables.names), control)
+    }
+
+    /// The same, where some rule protects `protected`.
+    fn of_protected(tables: PublishedTables<'a>, protected: AttrSet, control: &'a Control) -> Self {
+        Self {
+            tables,
+            trees: tables.taxonomies.iter().map(|of| (of.attribute, &*of.tree)).collect(),
+            control,
+            read: 0,
+            writer: ExposureWriter { names: tables.names, protected, found: ManifestExposures::default() },
+            budget: CombinationBudget::default(),
+            unprotected: Vec::new(),
+            columns: Vec::new(),
+        }
+    }
+
+    /// Adds the next table.
+    fn add(&mut self, rows: &PublishedRows) -> Result<(), Cancelled> {
+        let (index, writer) = (self.read, &mut self.writer);
+        let table = &self.tables.publication.tables[index];
+        let by_table = self.tables.publication.protected_by(&table.name);
         let protected = ProtectedColumns { by_any_rule: writer.protected, by_table };
-        let exposures = rows.exposures(index, table, protected, &mut budget, control)?;
+        let exposures = rows.exposures(index, table, protected, &mut self.budget, self.control)?;
         if matches!(table.kind(), TableKind::Generalized | TableKind::Sliced) {
             for at in 0..table.parts.len() {
-                let cells = rows.cells_of_columns(index, table, at, &trees, control)?;
-                columns.extend(cells.into_iter().map(|(attr, cells)| writer.column(table, at, attr, cells)));
+                let cells = rows.cells_of_columns(index, table, at, &self.trees, self.control)?;
+                self.columns.extend(cells.into_iter().map(|(attr, cells)| writer.column(table, at, attr, cells)));
             }
         }
         let unique = exposures.rows.iter().map(|rows| writer.rows(table, rows));
@@ -127,15 +165,30 @@ fn read(
             if values.protected {
                 writer.found.values.push(values);
             } else {
-                keep_most(&mut unprotected, values);
+                keep_most(&mut self.unprotected, values);
             }
         }
+        self.read += 1;
+        Ok(())
     }
-    writer.found.values.extend(unprotected);
-    let published = publication.tables.iter().fold(AttrSet::EMPTY, |all, table| all.union(table.attributes()));
-    writer.found.unprotected = writer.named(published.minus(writer.protected));
-    writer.found.choices = ManifestRatio::new(budget.tried, budget.of);
-    Ok(FiguresOfParts { exposures: writer.found, columns })
+
+    /// The figures, once the other tables are read from their parts.
+    fn completed(mut self, parts: &dyn PublishedBytes) -> Result<FiguresOfParts, ModelError> {
+        let PublishedTables { publication, names, .. } = self.tables;
+        // cells compare as text: those of generalized columns are no values of the column's type
+        let kinds: Vec<Option<AttributeType>> = vec![None; names.len()];
+        for (index, table) in publication.tables.iter().enumerate().skip(self.read) {
+            let wanted = |of: usize| (of == index).then(|| table.attributes());
+            let rows = PublishedRows::read(publication, wanted, &kinds, parts, self.control)?;
+            self.add(&rows)?;
+        }
+        let Self { mut writer, budget, unprotected, columns, .. } = self;
+        writer.found.values.extend(unprotected);
+        let published = publication.tables.iter().fold(AttrSet::EMPTY, |all, table| all.union(table.attributes()));
+        writer.found.unprotected = writer.named(published.minus(writer.protected));
+        writer.found.choices = ManifestRatio::new(budget.tried, budget.of);
+        Ok(FiguresOfParts { exposures: writer.found, columns })
+    }
 }
 
 /// Keeps of each attribute the entry that reveals most, the first of equal ones.

@@ -16,7 +16,7 @@ use crate::engine::prepare::wording::{self, composition_problem, method_name};
 use crate::engine::prepare::{
     PrepareInput, PreparedRelease, execute, feasible, ledger_union, prepare, secret_order, standing_by_tables,
 };
-use crate::engine::read_back::exposures::{FiguresOfParts, PublishedTables};
+use crate::engine::read_back::exposures::{FigureReader, FiguresOfParts, PublishedTables};
 use crate::engine::read_back::figures::{achieved, bucket_sizes, closed, summary};
 use crate::engine::read_back::{entropy, exposures};
 use crate::ledger::{ActiveRule, Disclosure, RecordedProtection};
@@ -49,7 +49,7 @@ pub fn release(
     let state = night.as_mut().map(|night| night.take_state(&publication, &parts));
     let after = night.as_ref().zip(state.as_deref());
     let verification = described.verify(&witness, after, &*store, control)?;
-    let manifest = described.manifest(&parts, &verification, &*store, control)?;
+    let manifest = described.manifest(&parts, verification, &*store, control)?;
     let mut internal = described.internal_report(&*store, control)?;
     let (disclosures, rules) = described.ledger_entries();
     if let Some(night) = &night {
@@ -123,6 +123,12 @@ struct DescribedRelease<'a> {
     losses: &'a [SpecificationNotice],
 }
 
+/// What the verification found, and what it read.
+struct VerifiedParts<'a> {
+    report: VerifierReport,
+    figures: FigureReader<'a>,
+}
+
 impl<'a> DescribedRelease<'a> {
     const fn dependencies(self) -> DescribedDependencies<'a> {
         let PreparedRelease { dependencies, design, .. } = self.prepared;
@@ -135,15 +141,15 @@ impl<'a> DescribedRelease<'a> {
         witness: &Witness,
         night: Option<(&DrawnNight, &[u8])>,
         parts: &dyn PublishedBytes,
-        control: &Control,
-    ) -> Result<VerifierReport, EngineError> {
-        let mut verification = self.verify_parts(witness, parts, control)?;
+        control: &'a Control,
+    ) -> Result<VerifiedParts<'a>, EngineError> {
+        let VerifiedParts { report: mut verification, figures } = self.verify_parts(witness, parts, control)?;
         if let Some((night, state)) = night {
             let written = WrittenNight { publication: self.publication, witness, state };
             verification.checks.push(night.audit(self.order, written, parts, control)?);
         }
         if verification.verified() && verification.linkage == Linkage::Checked {
-            return Ok(verification);
+            return Ok(VerifiedParts { report: verification, figures });
         }
         let failed: Vec<String> = summary(&verification)
             .checks
@@ -158,8 +164,8 @@ impl<'a> DescribedRelease<'a> {
         self,
         witness: &Witness,
         parts: &dyn PublishedBytes,
-        control: &Control,
-    ) -> Result<VerifierReport, EngineError> {
+        control: &'a Control,
+    ) -> Result<VerifiedParts<'a>, EngineError> {
         let Self { order, prepared, publication, .. } = self;
         let ReleaseInput { specification, table, .. } = order;
         control.begin(Phase::Verify, publication.tables.iter().flat_map(|t| &t.parts).map(|p| p.len).sum())?;
@@ -201,13 +207,20 @@ impl<'a> DescribedRelease<'a> {
             thresholds: &specification.thresholds,
             closes: specification.method.closed_reason().is_some(),
         };
-        Ok(verifier::verify(&input, control)?)
+        let published = PublishedTables {
+            publication,
+            names: &specification.published_names,
+            taxonomies: &specification.taxonomies,
+        };
+        let mut figures = FigureReader::new(published, control);
+        let report = verifier::verify_and_read(&input, Some(&mut figures), control)?;
+        Ok(VerifiedParts { report, figures })
     }
 
     fn manifest(
         self,
         written: &[Vec<WrittenPart>],
-        verification: &VerifierReport,
+        VerifiedParts { report: verification, figures }: VerifiedParts<'_>,
         parts: &dyn PublishedBytes,
         control: &Control,
     ) -> Result<Manifest, EngineError> {
@@ -221,12 +234,7 @@ impl<'a> DescribedRelease<'a> {
         warnings.extend(self.losses.iter().cloned());
         warnings.extend(wording::choice_for_readers(&design.decision));
         let rules = 0..publication.rules.len();
-        let published = PublishedTables {
-            publication,
-            names: &specification.published_names,
-            taxonomies: &specification.taxonomies,
-        };
-        let FiguresOfParts { exposures, columns } = exposures::of_parts(published, parts, control)?;
+        let FiguresOfParts { exposures, columns } = exposures::of_parts(figures, parts)?;
         let mut manifest = manifest(ManifestInput {
             provenance,
             method: method_name(&specification.method, &design.decision),
@@ -234,10 +242,10 @@ impl<'a> DescribedRelease<'a> {
             // a rule may follow from a dependency on an attribute that is not published
             names: &prepared.dependencies.names(specification),
             written,
-            verification: summary(verification),
-            utility: Utility::of_parts(bucket_sizes(verification, publication), columns),
-            achieved: rules.clone().map(|rule| achieved(verification, publication, rule)).collect(),
-            closed: rules.map(|rule| closed(verification, publication, rule)).collect(),
+            verification: summary(&verification),
+            utility: Utility::of_parts(bucket_sizes(&verification, publication), columns),
+            achieved: rules.clone().map(|rule| achieved(&verification, publication, rule)).collect(),
+            closed: rules.map(|rule| closed(&verification, publication, rule)).collect(),
             exposures,
             dependencies: self.dependencies().in_json(),
             determined: self.dependencies().determined(publication.rules.iter().map(|rule| rule.known)),

@@ -5,7 +5,7 @@ use crate::control::Cancelled;
 use crate::microdata::{Attr, AttrSet, AttributeType, Table};
 use crate::publication::{
     DeclaredTaxonomy, DeclaredThresholds, DigestedThresholds, EarlierReleases, ExcludedValues, MethodDetails,
-    Protected, Publication, PublishedBytes, Ratio, SubmittedRule, TableProtection, Witness,
+    Protected, Publication, PublishedBytes, Ratio, ReadPart, SubmittedRule, TableProtection, Witness,
 };
 use crate::verifier::definition::taxonomy::{DeclaredValues, TaxonomyPaths};
 use crate::verifier::definition::thresholds::ThresholdBounds;
@@ -47,6 +47,16 @@ pub struct VerifierInput<'a> {
     pub thresholds: &'a [DeclaredThresholds],
     /// Whether the caller admits strata without a bound, each as one bucket.
     pub closes: bool,
+}
+
+/// A reader of tables who sees what the verifier read of them.
+pub trait PartsReader {
+    /// Takes the rows of a table, by its index. Tables come in their order; one with cells that are no values of the original is
+    /// left out.
+    ///
+    /// # Errors
+    /// [`Cancelled`]
+    fn read(&mut self, index: usize, parts: Vec<ReadPart>) -> Result<(), Cancelled>;
 }
 
 /// What a release states of its search for dependencies in the original.

@@ -1,6 +1,7 @@
 //! A part parsed from its bytes: labels and codes.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use super::block::{BlockColumn, BlockParser, BlockRows, RowFault};
 use super::csv::{PartRecords, ReadError};
@@ -9,8 +10,8 @@ use super::joint_column::{CodedPart, JointColumn};
 use super::row_keys::{BucketOffsets, RowKeyLayout, RowKeys};
 use crate::control::Control;
 use crate::microdata::formats::csv::Record;
-use crate::microdata::{Attr, AttributeType, Codes};
-use crate::publication::{CellContent, Part, PublishedColumn, PublishedTable, RowMeaning};
+use crate::microdata::{Attr, AttributeType, Codes, Column, Table};
+use crate::publication::{CellContent, Part, PublishedColumn, PublishedTable, ReadColumn, ReadPart, RowMeaning};
 use crate::verifier::contract::checks::{CheckLog, CheckName};
 use crate::verifier::contract::claim::{DecompositionClaim, SlicingClaim};
 use crate::verifier::contract::input::{VerifierError, VerifierInput};
@@ -69,6 +70,20 @@ impl ParsedPart {
     pub(in crate::verifier) fn keys(&self) -> RowKeys {
         let columns = self.columns.iter().map(|column| (&column.codes, column.ranks.as_deref()));
         RowKeys::pack(&self.layout(), self.rows, columns)
+    }
+
+    /// The rows for other readers; `None` unless every cell is a value of the original.
+    pub(in crate::verifier) fn into_read(self, original: &Table, part: &Part) -> Option<ReadPart> {
+        let labels = if part.bucketed { self.labels? } else { Vec::new() };
+        let labels = labels.into_iter().map(|label| label.checked_sub(1)).collect::<Option<_>>()?;
+        let column = |(read, claimed): (ParsedColumn, &PublishedColumn)| {
+            let domain = &original.column(read.attribute).domain;
+            let is_known = claimed.cells == CellContent::Exact && read.size == domain.len();
+            let column = Column { domain: Arc::clone(domain), codes: read.codes };
+            is_known.then_some(ReadColumn { attribute: read.attribute, column })
+        };
+        let columns = self.columns.into_iter().zip(&part.columns).map(column).collect::<Option<_>>()?;
+        Some(ReadPart { labels, columns })
     }
 
     /// The layout of the keys.

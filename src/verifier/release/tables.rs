@@ -15,13 +15,13 @@ use super::{content, decomposed, dependencies, generalized, noise, overlapping, 
 use crate::control::Control;
 use crate::microdata::{AttrSet, MAX_ATTRIBUTES};
 use crate::publication::{
-    CellContent, EnforcedBy, EnforcedRule, Guarantee, Part, Protected, PublishedTable, RowMeaning, TableGuard,
-    TableProtection,
+    CellContent, EnforcedBy, EnforcedRule, Guarantee, Part, Protected, PublishedTable, ReadPart, RowMeaning,
+    TableGuard, TableProtection,
 };
 use crate::verifier::contract::checks::{CheckLog, CheckName, TableFigures};
 use crate::verifier::contract::claim;
 use crate::verifier::contract::claim::{DecompositionClaim, SlicingClaim, ValueCounts};
-use crate::verifier::contract::input::{VerifierError, VerifierInput};
+use crate::verifier::contract::input::{PartsReader, VerifierError, VerifierInput};
 use crate::verifier::definition::guarantee::BucketShares;
 use crate::verifier::definition::measure::BucketMeasure;
 use crate::verifier::definition::share::ShareOfRows;
@@ -53,6 +53,7 @@ pub(in crate::verifier) struct TablesReport {
 /// Reads and checks every table.
 pub(in crate::verifier) fn check(
     input: &VerifierInput<'_>,
+    mut reader: Option<&mut dyn PartsReader>,
     control: &Control,
     log: &mut CheckLog,
 ) -> Result<TablesReport, VerifierError> {
@@ -65,11 +66,14 @@ pub(in crate::verifier) fn check(
         decomposition: BothTables::default(),
     };
     for (index, table) in input.publication.tables.iter().enumerate() {
-        let mut check = TableCheck::new(input, control, index);
+        let mut check = TableCheck { keeps_parts: reader.is_some(), ..TableCheck::new(input, control, index) };
         for position in 0..table.parts.len() {
             check.part(position, &mut report, log)?;
         }
         report.figures.push(check.finish(log)?);
+        if let (Some(reader), Some(parts)) = (&mut reader, check.into_read()) {
+            reader.read(index, parts)?;
+        }
     }
     if let Some(claim) = DecompositionClaim::from_input(input) {
         decomposed::check(input, &claim, &report.decomposition, control, log)?;
@@ -156,7 +160,9 @@ struct TableCheck<'a> {
     figures: TableFigures,
     /// The buckets of the first part with labels.
     buckets: Option<BucketOffsets>,
-    /// The parts, where a check needs all of them.
+    /// Whether a reader wants the parts.
+    keeps_parts: bool,
+    /// The parts, where a check or a reader needs all of them.
     parts: Vec<ParsedPart>,
     /// The strata of guards that close some.
     closed: ClosedStrata,
@@ -192,6 +198,7 @@ impl<'a> TableCheck<'a> {
             checked_guards: BTreeSet::new(),
             figures: TableFigures::default(),
             buckets: None,
+            keeps_parts: false,
             parts: Vec::new(),
             closed: ClosedStrata::default(),
             placed: Vec::new(),
@@ -260,9 +267,10 @@ impl<'a> TableCheck<'a> {
         Ok(())
     }
 
-    /// Whether a check needs all parts.
+    /// Whether a check or a reader needs all parts.
     fn needs_parts(&self) -> bool {
-        self.slicing.is_some() || republished::details(self.input).is_some()
+        let is_read = self.keeps_parts && self.decomposition.is_none();
+        is_read || self.slicing.is_some() || republished::details(self.input).is_some()
     }
 
     /// A bucketed part of exact values, to be compared with the others row by row; `None` where a witness says more.
@@ -319,7 +327,7 @@ impl<'a> TableCheck<'a> {
     }
 
     /// Checks what needs all parts, and completes the figures.
-    fn finish(mut self, log: &mut CheckLog) -> Result<TableFigures, VerifierError> {
+    fn finish(&mut self, log: &mut CheckLog) -> Result<TableFigures, VerifierError> {
         match self.slicing {
             Some(claim) if claim.shared => {
                 let found = overlapping::check(self.input, &claim, &self.parts, self.control, log)?;
@@ -334,13 +342,21 @@ impl<'a> TableCheck<'a> {
         if self.checked_guards.len() < self.guards.len() {
             log.fail(CheckName::Guarantee, format!("table {}: a guard could not be checked", self.table.name));
         }
-        if let Some(buckets) = self.buckets {
+        if let Some(buckets) = &self.buckets {
             for size in buckets.ranges().map(|range| range.len() as u64).filter(|&size| size > 0) {
                 self.figures.buckets += 1;
                 *self.figures.sizes.entry(size).or_default() += 1;
             }
         }
-        Ok(self.figures)
+        Ok(std::mem::take(&mut self.figures))
+    }
+
+    /// The rows of all parts; `None` unless every cell is a value of the original.
+    fn into_read(self) -> Option<Vec<ReadPart>> {
+        let (original, claimed) = (self.input.original?, &self.table.parts);
+        let parts = self.parts.into_iter().zip(claimed).map(|(part, claimed)| part.into_read(original, claimed));
+        let parts: Vec<ReadPart> = parts.collect::<Option<_>>()?;
+        (parts.len() == claimed.len()).then_some(parts)
     }
 
     /// Checks that every box of a part holds as many rows as declared.
