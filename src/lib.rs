@@ -17,6 +17,7 @@ pub mod ledger;
 pub mod meter;
 pub mod microdata;
 pub mod model;
+pub mod objects;
 pub mod people;
 pub mod ports;
 pub mod privacy;
