@@ -52,6 +52,11 @@ pub struct Config {
     /// Maximum size of the body of an upload
     #[arg(long, env = "GUARDIAN_MAX_UPLOAD_BYTES", value_name = "BYTES", default_value_t = 16 << 30, value_parser = limits::bytes)]
     pub max_upload_bytes: u64,
+    /// The sources of uploads by reference: addresses, separated by commas, each of which allows what lies below it, such as
+    /// s3://bucket/prefix,https://host/path. A segment {tenant} stands for the tenant of the caller. Default: none
+    #[arg(long, env = "GUARDIAN_SOURCES", value_name = "ADDRESSES")]
+    #[serde(serialize_with = "without_users")]
+    pub sources: Option<String>,
     /// Maximum number of columns of a table
     #[arg(long, env = "GUARDIAN_MAX_COLUMNS", default_value_t = 1024)]
     pub max_columns: u64,
@@ -328,6 +333,12 @@ impl WorkerOptions {
     pub fn effective(&self) -> Map<String, Value> {
         effective(self, &self.store, &self.watch, &self.data)
     }
+}
+
+/// The sources, unless one has a user with a password, which is refused later.
+fn without_users<S: serde::Serializer>(sources: &Option<String>, serializer: S) -> Result<S::Ok, S::Error> {
+    let shown = sources.as_deref().map(|sources| if sources.contains('@') { "(not shown)" } else { sources });
+    shown.serialize(serializer)
 }
 
 /// Options as JSON, with the effective store, key and collector.

@@ -12,6 +12,7 @@ mod memory;
 mod open;
 pub mod population_file;
 pub mod populations;
+mod sources;
 mod tools;
 mod vault;
 
@@ -22,6 +23,7 @@ use std::time::{Duration, Instant};
 
 use axum::Router;
 use open::open_store;
+use sources::table_sources;
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
@@ -332,6 +334,7 @@ impl Service {
     pub async fn start_with_keys(config: &Config, keys: ReleaseKeySource) -> Result<Self, StartError> {
         config.check().map_err(StartError::Config)?;
         let accepts = AuthMethods { keys: config.auth.keys(), issuer: issuer(config, &Clock::system())? };
+        let sources = table_sources(config)?;
         let prefix =
             Prefix::parse(&config.path_prefix).map_err(|said| StartError::Config(format!("--path-prefix: {said}")))?;
         let listener =
@@ -369,6 +372,7 @@ impl Service {
             spool: config.data.as_path().into(),
             max_upload_bytes: config.max_upload_bytes,
             uploads: of_tenants(config, api::ConcurrencyLimit::new("uploads", config.max_uploads)),
+            sources,
             plans: of_tenants(
                 config,
                 api::ConcurrencyLimit::new("plans, queries, verifications and attacks", config.max_plans),

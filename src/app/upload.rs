@@ -47,6 +47,8 @@ pub struct UploadRequest {
     pub max_rows_per_subject: Option<u64>,
     /// Which rows of a person are kept; all, where it says nothing.
     pub keep: Option<KeptContributions>,
+    /// The address from which the table is read; none where the caller sends it.
+    pub source: Option<String>,
     /// What the table is written in.
     pub format: InputFormat,
     /// How the bytes are packed.
@@ -164,7 +166,8 @@ impl<'a> Upload<'a> {
             purged_at: None,
         };
         describe_people(&mut dataset, &people, &systems, &evidence)?;
-        let audit_entry = self.service.audit_entry(self.caller, AuditAction::Upload, dataset.id);
+        let mut audit_entry = self.service.audit_entry(self.caller, AuditAction::Upload, dataset.id);
+        audit_entry.detail = request.source;
         self.handle.block_on(self.service.store.insert_dataset(&dataset, &audit_entry))?;
         Ok(dataset)
     }

@@ -11,11 +11,18 @@ use crate::report::Manifest;
 /// A folder with the parts of a release.
 pub(super) struct Folder {
     path: PathBuf,
+    /// What messages call it.
+    name: String,
 }
 
 impl Folder {
     pub(super) fn new(path: &Path) -> Self {
-        Self { path: path.to_owned() }
+        Self::named(path, path.display().to_string())
+    }
+
+    /// A folder that holds what is elsewhere.
+    pub(super) fn named(path: &Path, name: String) -> Self {
+        Self { path: path.to_owned(), name }
     }
 
     /// Reads the manifest.
@@ -24,10 +31,10 @@ impl Folder {
     /// The reason why it cannot be read.
     pub(super) fn manifest(&self) -> Result<Manifest, String> {
         let manifest = fs::read(self.path.join("manifest.json"));
-        let manifest = manifest.map_err(|error| format!("{}: {error}", self.path.display()))?;
+        let manifest = manifest.map_err(|error| format!("{}: {error}", self.name))?;
         serde_json::from_slice(&manifest).map_err(|error| {
             let place = format!("line {}, column {}", error.line(), error.column());
-            format!("{}: manifest.json is not a manifest, at {place}", self.path.display())
+            format!("{}: manifest.json is not a manifest, at {place}", self.name)
         })
     }
 }
@@ -62,7 +69,7 @@ impl FolderDraft {
         let draft = format!(".{}.{}", name.to_string_lossy(), uuid::Uuid::now_v7());
         let path = place.with_file_name(draft);
         fs::create_dir(&path)?;
-        Ok(Self { place: place.to_owned(), folder: Folder { path }, current: None })
+        Ok(Self { place: place.to_owned(), folder: Folder::new(&path), current: None })
     }
 
     /// Writes a small file.

@@ -9,6 +9,7 @@ use serde_json::{Map, Value, json};
 
 use super::exit::CommandOutcome;
 use super::job_files::KeepOptions;
+use super::object_access::Location;
 use super::progress::ProgressBarGuard;
 use super::standard_output::ended;
 use super::table_file::{TableFile, TableOptions, is_standard_input};
@@ -27,11 +28,13 @@ use crate::telemetry;
 /// Options of the suggestion.
 #[derive(Args)]
 pub struct InitArguments {
-    /// The table, or `-` for standard input: CSV, NDJSON, JSON, Parquet or Arrow; plain, gzip or zstd
+    /// The table, its address such as s3://bucket/key, or `-` for standard input: CSV, NDJSON, JSON, Parquet or Arrow; plain, gzip or
+    /// zstd
     table: PathBuf,
     #[command(flatten)]
     options: TableOptions,
-    /// The file of the specification, or `-` for standard output; by default next to the table, with the ending `.spec.json`
+    /// The file of the specification, or `-` for standard output; by default next to the table, with the ending `.spec.json`, and for
+    /// an address in the current folder
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
     /// Takes the suggested answer of each question instead of asking
@@ -61,7 +64,12 @@ impl InitArguments {
         self.output.clone().unwrap_or_else(|| {
             let name = self.table.file_name().unwrap_or_default().to_string_lossy();
             let stem = name.split('.').find(|stem| !stem.is_empty()).unwrap_or("table");
-            self.table.with_file_name(format!("{stem}.spec.json"))
+            let name = format!("{stem}.spec.json");
+            match Location::parse(&self.table) {
+                Ok(Location::Local(table)) => table.with_file_name(name),
+                // a specification is a file of this machine
+                Ok(Location::Object(_)) | Err(_) => PathBuf::from(name),
+            }
         })
     }
 

@@ -67,7 +67,8 @@ impl KeepOptions {
 /// The files of a job, and whose rows they hold.
 #[derive(Args)]
 pub(super) struct JobFiles {
-    /// The table, or `-` for standard input: CSV, NDJSON, JSON, Parquet or Arrow; plain, gzip or zstd
+    /// The table, its address such as s3://bucket/key, or `-` for standard input: CSV, NDJSON, JSON, Parquet or Arrow; plain, gzip or
+    /// zstd
     #[arg(required_unless_present = "input", value_name = "TABLE")]
     table: Option<PathBuf>,
     /// The specification: the document of a job, without `dataset`

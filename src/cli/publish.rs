@@ -1,16 +1,16 @@
 //! `guardian publish`: publishes a table without a server.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::Args;
 
 use super::exit::CommandOutcome;
-use super::folder::FolderDraft;
 use super::input::JobSource;
 use super::job_files::JobFiles;
 use super::population::OpenedPopulation;
 use super::progress::ProgressBarGuard;
 use super::publish_summary::PublishSummary;
+use super::release_place::BegunRelease;
 use super::{input, interrupt, population};
 use crate::config::LogFormat;
 use crate::control::Control;
@@ -27,7 +27,7 @@ use crate::telemetry;
 pub struct PublishArguments {
     #[command(flatten)]
     files: JobFiles,
-    /// The folder of the release; must not exist, or be empty
+    /// The folder of the release, or its address in an object store, such as s3://bucket/prefix; must not exist, or be empty
     #[arg(long, value_name = "FOLDER")]
     out: PathBuf,
     /// Uses this key (64 hexadecimal digits, or `identity`) instead of a new secret one. The release is only as secret
@@ -66,7 +66,7 @@ pub(super) fn run(arguments: &PublishArguments, json: bool) -> Result<CommandOut
     let document = input::document(arguments.files.specification()?)?;
     let (table, unit) = (arguments.files.table()?, arguments.files.unit());
     let mut population = arguments.files.population().open()?;
-    let mut draft = begun_folder(&arguments.out, population.as_ref())?;
+    let mut begun = BegunRelease::begin(&arguments.out, population.as_ref())?;
     let origin = if arguments.reproduce.is_some() { DocumentSource::Reproduction } else { DocumentSource::CommandLine };
     let streams = match &arguments.reproduce {
         None => RandomStreams::Keyed(ReleaseKey::draw().map_err(|error| CommandOutcome::Internal(error.to_string()))?),
@@ -96,20 +96,20 @@ pub(super) fn run(arguments: &PublishArguments, json: bool) -> Result<CommandOut
         contributions: job.contributions,
         republish: population.as_ref().map(|population| population.input(&job.republished)),
     };
-    let released = engine::release(&order, &mut draft, &control)?;
+    let released = engine::release(&order, &mut begun.draft, &control)?;
     drop(shown);
 
     let report = public_report(&released.manifest);
     let io = |error: std::io::Error| CommandOutcome::io(&arguments.out, &error);
-    draft.write("manifest.json", &pretty(&released.manifest)?).map_err(io)?;
-    draft.write("report.json", &pretty(&report)?).map_err(io)?;
-    draft.write("specification.json", &pretty(&job.specification.normalized)?).map_err(io)?;
+    begun.draft.write("manifest.json", &pretty(&released.manifest)?).map_err(io)?;
+    begun.draft.write("report.json", &pretty(&report)?).map_err(io)?;
+    begun.draft.write("specification.json", &pretty(&job.specification.normalized)?).map_err(io)?;
     if let (Some(OpenedPopulation { file, .. }), Some(state)) = (&mut population, &released.state) {
         // a night that the state does not know would be published once more; one that it knows is put in its place by the next run
-        draft.settle().map_err(io)?;
+        begun.draft.settle().map_err(io)?;
         file.replace(state).map_err(population::outcome)?;
     }
-    draft.complete().map_err(io)?;
+    begun.complete(&control)?;
     if let Some(path) = &arguments.internal_report {
         std::fs::write(path, pretty(&released.internal)?).map_err(|error| CommandOutcome::io(path, &error))?;
     }
@@ -117,12 +117,6 @@ pub(super) fn run(arguments: &PublishArguments, json: bool) -> Result<CommandOut
     let notices = [&released.manifest.warnings[..], &released.internal.warnings, &incomplete];
     let warnings = warnings(&job.specification.warnings, notices);
     PublishSummary { folder: &arguments.out, manifest: &released.manifest, report: &report, warnings }.print(json)
-}
-
-/// The folder of the release, once the last night of the population is in its own.
-fn begun_folder(out: &Path, population: Option<&OpenedPopulation>) -> Result<FolderDraft, CommandOutcome> {
-    population.map_or(Ok(()), |population| population.recover(out))?;
-    FolderDraft::begin(out).map_err(|error| CommandOutcome::io(out, &error))
 }
 
 /// The provenance of a release without a server.

@@ -1,4 +1,4 @@
-//! Tables that a command reads: from a path or standard input, in any format of an upload.
+//! Tables that a command reads: from a path, an object store or standard input, in any format of an upload.
 
 use std::fs::File;
 use std::io::{self, Cursor, Read};
@@ -9,6 +9,7 @@ use std::time::Duration;
 use clap::Args;
 
 use super::exit::CommandOutcome;
+use super::object_access::{Location, ObjectAccess};
 use super::words::quoted;
 use crate::control::{Control, Phase};
 use crate::microdata::formats::compression::{decoder, sniff};
@@ -48,7 +49,7 @@ impl TableOptions {
 /// A table that is not opened yet.
 #[derive(Clone)]
 pub(super) struct TableFile<'a> {
-    /// `-` for standard input.
+    /// `-` for standard input; may be the address of an object.
     pub(super) path: &'a Path,
     /// Detected where it is not declared.
     pub(super) format: Option<InputFormat>,
@@ -84,7 +85,10 @@ impl TableFile<'_> {
             begin(0)?;
             return Ok(Box::new(StandardInput::begin(control)));
         }
-        let file = File::open(self.path).map_err(|error| CommandOutcome::io(self.path, &error))?;
+        let file = match Location::parse(self.path)? {
+            Location::Local(path) => File::open(path).map_err(|error| CommandOutcome::io(self.path, &error))?,
+            Location::Object(address) => ObjectAccess::new()?.spooled(&address, control)?,
+        };
         begin(file.metadata().map(|metadata| metadata.len()).unwrap_or(0))?;
         Ok(Box::new(file))
     }

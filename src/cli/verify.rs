@@ -11,6 +11,7 @@ use super::contributions::{self, OriginalRows};
 use super::exit::CommandOutcome;
 use super::folder::Folder;
 use super::input::{InputJob, JobSource};
+use super::object_access::{Location, ObjectAccess};
 use super::progress::ProgressBarGuard;
 use super::standard_output::ended;
 use super::table_file::{TableFile, TableOptions, is_standard_input};
@@ -27,10 +28,11 @@ use crate::telemetry;
 /// Options of the verification.
 #[derive(Args)]
 pub struct VerifyArguments {
-    /// The folder of a release, or with --rules a table (`-` for standard input): CSV, NDJSON, JSON, Parquet or Arrow; plain, gzip or zstd
+    /// The folder of a release or its address in an object store, or with --rules a table (`-` for standard input): CSV, NDJSON, JSON,
+    /// Parquet or Arrow; plain, gzip or zstd
     #[arg(required_unless_present = "request", conflicts_with = "request")]
     path: Option<PathBuf>,
-    /// The original table, or `-` for standard input
+    /// The original table, its address in an object store, or `-` for standard input
     #[arg(long, conflicts_with = "request", value_name = "TABLE")]
     original: Option<PathBuf>,
     /// A rule of the table such as "age, zip -> disease"; may be repeated
@@ -47,26 +49,49 @@ pub struct VerifyArguments {
 }
 
 pub(super) fn run(arguments: &VerifyArguments, json: bool) -> Result<CommandOutcome, CommandOutcome> {
-    match (&arguments.path, &arguments.request) {
-        (_, Some(request)) => anything::request(request, json),
-        (Some(path), None) if !arguments.rules.is_empty() => anything::table(path, arguments, json),
-        (Some(path), None) if path.is_file() || is_standard_input(path) => {
-            let detail = "to verify a table, give its rules: --rules \"age, zip -> disease\" --guarantee JSON";
-            Err(CommandOutcome::Usage(format!("{}: {detail}", path.display())))
-        }
-        (Some(directory), None) => release(directory, arguments, json),
-        (None, None) => Err(CommandOutcome::Usage("nothing to verify".to_owned())),
+    let path = match (&arguments.path, &arguments.request) {
+        (_, Some(request)) => return anything::request(request, json),
+        (Some(path), None) if !arguments.rules.is_empty() => return anything::table(path, arguments, json),
+        (Some(path), None) => path,
+        (None, None) => return Err(CommandOutcome::Usage("nothing to verify".to_owned())),
+    };
+    let location = Location::parse(path)?;
+    if is_standard_input(path) || matches!(&location, Location::Local(path) if path.is_file()) {
+        let detail = "to verify a table, give its rules: --rules \"age, zip -> disease\" --guarantee JSON";
+        return Err(CommandOutcome::Usage(format!("{}: {detail}", path.display())));
     }
-}
-
-fn release(directory: &Path, arguments: &VerifyArguments, json: bool) -> Result<CommandOutcome, CommandOutcome> {
     telemetry::start(LogFormat::Text);
     let control = Control::default();
     interrupt::cancel_on_signal(&control);
     let shown = ProgressBarGuard::begin(&control);
-    let folder = Folder::new(directory);
+    let name = path.display().to_string();
+    match location {
+        Location::Local(directory) => release(&ReleaseFolder { directory, name }, arguments, &control, shown, json),
+        Location::Object(address) => {
+            let spool = ObjectAccess::new()?.spooled_release(&address, arguments.original.is_some(), &control)?;
+            let folder = ReleaseFolder { directory: spool.path().to_owned(), name };
+            release(&folder, arguments, &control, shown, json)
+        }
+    }
+}
+
+/// A release in a folder, which may hold a copy of what is elsewhere.
+struct ReleaseFolder {
+    directory: PathBuf,
+    /// What messages call it.
+    name: String,
+}
+
+fn release(
+    ReleaseFolder { directory, name }: &ReleaseFolder,
+    arguments: &VerifyArguments,
+    control: &Control,
+    shown: ProgressBarGuard,
+    json: bool,
+) -> Result<CommandOutcome, CommandOutcome> {
+    let folder = Folder::named(directory, name.clone());
     let manifest = folder.manifest().map_err(CommandOutcome::InputOutput)?;
-    let original = OriginalTable::read(directory, arguments, &manifest, &control)?;
+    let original = OriginalTable::read(directory, arguments, &manifest, control)?;
     let listed: Vec<String> = manifest.attributes().into_iter().map(|(name, _)| name).collect();
     // with the original, the rules come from the specification instead of the manifest
     let specification = original.specification();
@@ -82,16 +107,14 @@ fn release(directory: &Path, arguments: &VerifyArguments, json: bool) -> Result<
         original: original.job.as_ref().map(|job| &job.table),
     };
     let failed = |stopped| match stopped {
-        engine::EngineError::Failed { cause, .. } => {
-            CommandOutcome::InputOutput(format!("{}: {cause}", directory.display()))
-        }
+        engine::EngineError::Failed { cause, .. } => CommandOutcome::InputOutput(format!("{name}: {cause}")),
         other => CommandOutcome::from(other),
     };
-    let mut summary = engine::verify(&claim, &folder, &control).map_err(failed)?;
+    let mut summary = engine::verify(&claim, &folder, control).map_err(failed)?;
     if let Some(OriginalRows { specification, table, persons, ranks }) = &original.whole {
         let names = &specification.published_names;
         let original = WholeOriginal { table, names, persons, ranks };
-        let check = engine::verify_contributions(&manifest, &original, &folder, &control).map_err(failed)?;
+        let check = engine::verify_contributions(&manifest, &original, &folder, control).map_err(failed)?;
         summary.verified &= check.passed;
         summary.checks.push(check);
     }

@@ -127,6 +127,13 @@ impl ObjectAddress {
         Self { scheme: self.scheme, authority: self.authority.clone(), segments }
     }
 
+    /// The address with `other` in place of each segment `segment`.
+    #[must_use]
+    pub(super) fn with_segment(&self, segment: &str, other: &str) -> Self {
+        let replaced = |of: &String| if of == segment { other.to_owned() } else { of.clone() };
+        Self { segments: self.segments.iter().map(replaced).collect(), ..self.clone() }
+    }
+
     /// Whether the other address is this one or lies below it, segment by segment.
     #[must_use]
     pub fn contains(&self, other: &Self) -> bool {

@@ -36,15 +36,28 @@ impl Connector {
     /// Reads the certificates of the system.
     ///
     /// # Errors
-    /// When they cannot be read.
+    /// When TLS cannot be configured.
     pub(super) fn new() -> std::io::Result<Self> {
         let mut tcp = TcpConnector::new();
         tcp.enforce_http(false);
         tcp.set_connect_timeout(Some(CONNECT_TIMEOUT));
         tcp.set_nodelay(true);
-        let provider = Arc::new(rustls::crypto::ring::default_provider());
-        let tls = HttpsConnectorBuilder::new().with_provider_and_native_roots(Arc::unwrap_or_clone(provider))?;
-        let https = tls.https_or_http().enable_http1().wrap_connector(tcp);
+        let mut roots = rustls::RootCertStore::empty();
+        // a machine without certificates can still speak to a store without TLS
+        let found = rustls_native_certs::load_native_certs();
+        let (known, _) = roots.add_parsable_certificates(found.certs);
+        if known == 0 {
+            tracing::warn!(
+                "the system has no certificates, by which stores could be recognized; install ca-certificates"
+            );
+        }
+        let tls = rustls::ClientConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()))
+            .with_safe_default_protocol_versions()
+            .map_err(std::io::Error::other)?
+            .with_root_certificates(roots)
+            .with_no_client_auth();
+        let https = HttpsConnectorBuilder::new().with_tls_config(tls).https_or_http().enable_http1();
+        let https = https.wrap_connector(tcp);
         Ok(Self(Client::builder(TokioExecutor::new()).build(https)))
     }
 }

@@ -59,16 +59,26 @@ impl ObjectPlace {
         Ok(whole)
     }
 
-    pub(super) async fn ask<T>(
-        &self,
-        answer: impl Future<Output = object_store::Result<T>>,
-    ) -> Result<T, ObjectError> {
+    pub(super) async fn ask<T>(&self, answer: impl Future<Output = object_store::Result<T>>) -> Result<T, ObjectError> {
         match tokio::time::timeout(ANSWER_TIMEOUT, answer).await {
             Ok(answer) => answer.map_err(|error| ObjectError::of_store(&self.address, &error)),
             Err(_elapsed) => Err(self.failed(ObjectFault::TooSlow)),
         }
     }
 
+    /// A web server gives a file as it is written: bytes of two versions could have come.
+    async fn check_unchanged(&self, meta: &ObjectMeta) -> Result<(), ObjectError> {
+        let if_match = meta.e_tag.clone().filter(|tag| !tag.starts_with("W/"));
+        let options = GetOptions { head: true, if_match, ..GetOptions::default() };
+        let now = self.ask(self.store.get_opts(&self.path, options)).await;
+        let now = now.map_err(|error| match error.fault {
+            ObjectFault::NotFound => self.failed(ObjectFault::Changed),
+            _ => error,
+        })?;
+        let identity = |meta: &ObjectMeta| (meta.size, meta.e_tag.clone(), meta.last_modified, meta.version.clone());
+        let is_same = identity(&now.meta) == identity(meta);
+        if is_same { Ok(()) } else { Err(self.failed(ObjectFault::Changed)) }
+    }
     pub(super) fn failed(&self, fault: ObjectFault) -> ObjectError {
         ObjectError::new(&self.address, fault)
     }
@@ -98,29 +108,14 @@ impl OpenedObject {
             }
             Some(Err(error)) => {
                 // a reading goes on after an interruption only if the object is the same
-                self.check_unchanged().await?;
+                self.place.check_unchanged(&self.meta).await?;
                 Err(ObjectError::of_store(&self.place.address, &error))
             }
             None => {
-                self.check_unchanged().await?;
+                self.place.check_unchanged(&self.meta).await?;
                 let is_whole = self.read == self.meta.size;
                 if is_whole { Ok(None) } else { Err(self.place.failed(ObjectFault::Unreachable)) }
             }
         }
-    }
-
-    /// A web server gives a file as it is written: bytes of two versions could have come.
-    async fn check_unchanged(&self) -> Result<(), ObjectError> {
-        let place = &self.place;
-        let if_match = self.meta.e_tag.clone().filter(|tag| !tag.starts_with("W/"));
-        let options = GetOptions { head: true, if_match, ..GetOptions::default() };
-        let now = place.ask(place.store.get_opts(&place.path, options)).await;
-        let now = now.map_err(|error| match error.fault {
-            ObjectFault::NotFound => place.failed(ObjectFault::Changed),
-            _ => error,
-        })?;
-        let identity = |meta: &ObjectMeta| (meta.size, meta.e_tag.clone(), meta.last_modified, meta.version.clone());
-        let is_same = identity(&now.meta) == identity(&self.meta);
-        if is_same { Ok(()) } else { Err(place.failed(ObjectFault::Changed)) }
     }
 }

@@ -31,7 +31,7 @@ impl ObjectStores {
     /// Prepares connections.
     ///
     /// # Errors
-    /// When the certificates of the system cannot be read.
+    /// When TLS cannot be configured.
     pub fn new() -> std::io::Result<Self> {
         Connector::new().map(Self)
     }

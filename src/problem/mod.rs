@@ -130,6 +130,10 @@ catalogue! {
         "request bytes before the length that the Content-Range header names";
     UploadMalformed, "upload-malformed", 422, "the uploaded table is malformed",
         "correct the record at row and column; the first record under the header is row 1";
+    SourceRefused, "source-refused", 422, "the service may not read this source",
+        "upload the table as the body, or let the operator list the source with --sources";
+    SourceUnreadable, "source-unreadable", 422, "the source cannot be read",
+        "follow the detail; reason names the cause";
     EmptyTable, "empty-table", 422, "the table has no rows",
         "upload a table with a header and at least one record";
     InvalidSpecification, "invalid-specification", 422, "the specification has faults",

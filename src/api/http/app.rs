@@ -10,6 +10,7 @@ use super::limits::{ConcurrencyLimit, ConcurrencyLimits};
 use super::renderings::RenderingCache;
 use crate::app::AppService;
 use crate::microdata::formats::IngestLimits;
+use crate::objects::{ObjectStores, SourceList};
 use crate::ports::{Store, StoreError};
 use crate::problem::{Kind, Problem};
 
@@ -50,6 +51,15 @@ impl Readiness {
     }
 }
 
+/// What the service may read on request, and by what.
+#[derive(Clone)]
+pub struct TableSources {
+    /// The sources that the operator lists.
+    pub allowed: SourceList,
+    /// Opens their stores.
+    pub stores: ObjectStores,
+}
+
 /// State of all handlers.
 #[derive(Clone)]
 pub struct App {
@@ -63,6 +73,8 @@ pub struct App {
     pub max_upload_bytes: u64,
     /// Limit of concurrent uploads.
     pub uploads: ConcurrencyLimit,
+    /// The sources of uploads by reference, where there are any.
+    pub sources: Option<TableSources>,
     /// Limit of concurrent plans, queries, attacks and verifications.
     pub plans: ConcurrencyLimit,
     /// Limits of all requests.

@@ -30,4 +30,5 @@ pub(super) mod suggestions;
 pub(super) mod table;
 pub(super) mod taxonomies;
 pub(super) mod upload;
+pub(super) mod upload_by_reference;
 pub(super) mod verifications;

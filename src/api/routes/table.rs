@@ -4,8 +4,9 @@ use Kind::{
     CompositionUndecidable, Conflict, DigestMismatch, EmptyTable, Gone, GuaranteeUnsupported, IdempotencyConflict,
     InvalidSpecification, MalformedBody, MalformedRequest, NoNewPeople, NotAcceptable, NotFound, OverlappingPeople,
     PeopleAlike, PeopleUnknown, PersonKeyMissing, PopulationUndeclared, Quota, RangeUnsatisfiable, RepublishNotStarted,
-    RepublishPending, RepublishStateLost, ReservedName, StatementContradicted, StorageFull, TooLarge, TooManyColumns,
-    Unavailable, UnknownPopulation, UnsupportedMediaType, UploadMalformed, WorkLimit,
+    RepublishPending, RepublishStateLost, ReservedName, SourceRefused, SourceUnreadable, StatementContradicted,
+    StorageFull, TooLarge, TooManyColumns, Unavailable, UnknownPopulation, UnsupportedMediaType, UploadMalformed,
+    WorkLimit,
 };
 use RouteAccess::{Needs, NeedsOne, Open};
 use Scope::{
@@ -17,7 +18,8 @@ use utoipa_axum::routes;
 
 use super::{
     archive, attacks, audit_log, calculators, datasets, events, health, internal_report, jobs, lifecycle, parts, plans,
-    policies, populations, profile, queries, releases, series, suggestions, taxonomies, upload, verifications,
+    policies, populations, profile, queries, releases, series, suggestions, taxonomies, upload, upload_by_reference,
+    verifications,
 };
 use crate::api::http::access::RouteAccess;
 use crate::api::http::app::App;
@@ -127,6 +129,16 @@ route_table! {
             MalformedRequest, DigestMismatch, NotFound, Conflict, IdempotencyConflict, Gone, TooLarge, TooManyColumns,
             UnsupportedMediaType, UploadMalformed, EmptyTable, GuaranteeUnsupported, UnknownPopulation, PersonKeyMissing,
             StorageFull,
+        ],
+    }
+    POST "/v1/datasets/by-reference" => upload_by_reference::create, "upload_dataset_by_reference" {
+        access: Needs(DatasetsWrite),
+        requests: &[(JSON, "reference.json")],
+        answers: &[("201", "The dataset.", &[(JSON, "dataset.json")])],
+        problems: &[
+            MalformedRequest, MalformedBody, SourceRefused, SourceUnreadable, DigestMismatch, NotFound, Conflict,
+            IdempotencyConflict, Gone, TooLarge, TooManyColumns, UnsupportedMediaType, UploadMalformed, EmptyTable,
+            GuaranteeUnsupported, UnknownPopulation, PersonKeyMissing, StorageFull,
         ],
     }
     GET "/v1/datasets" => datasets::list, "list_datasets" {

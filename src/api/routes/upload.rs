@@ -146,9 +146,7 @@ pub(in crate::api) async fn create(
                 Ok(form) => from_form(&app, &mut waiting, form, pace).await,
                 Err(problem) => Err(problem),
             };
-            if let Some(AcceptedUpload { begun: Some(IdempotencyOutcome::First(claim)), .. }) = waiting {
-                claim.give_up().await;
-            }
+            give_up(waiting).await;
             dataset?
         }
         Some(packed) => {
@@ -158,23 +156,38 @@ pub(in crate::api) async fn create(
             task.end(fed).await?
         }
     };
+    created(&app, dataset).await
+}
+
+/// The answer with a new dataset.
+pub(super) async fn created(
+    app: &App,
+    dataset: DatasetRecord,
+) -> Result<(StatusCode, [(HeaderName, String); 1], Json<Dataset>), Problem> {
     let location = format!("/v1/datasets/{}", dataset.id);
     let warnings = identity_warning(&dataset).into_iter().collect();
     let dataset = Dataset::warned(&app.service, dataset, warnings).await?;
     Ok((StatusCode::CREATED, [(header::LOCATION, location)], Json(dataset)))
 }
 
+/// Releases the idempotency key of an upload that was not begun.
+pub(super) async fn give_up(waiting: Option<AcceptedUpload>) {
+    if let Some(AcceptedUpload { begun: Some(IdempotencyOutcome::First(claim)), .. }) = waiting {
+        claim.give_up().await;
+    }
+}
+
 /// An admitted upload before its body.
-struct AcceptedUpload {
+pub(super) struct AcceptedUpload {
     caller: Caller,
-    request: UploadRequest,
+    pub(super) request: UploadRequest,
     query: String,
     begun: Option<IdempotencyOutcome>,
     /// Held while a thread works on the upload, even if the caller has gone.
     permit: RequestPermit,
 }
 
-async fn admit(
+pub(super) async fn admit(
     app: &App,
     caller: Caller,
     announced: UploadHeaders,
@@ -218,28 +231,28 @@ fn announced(query: UploadQuery, headers: &HeaderMap) -> Result<UploadHeaders, P
 }
 
 /// The query and headers of an upload.
-struct UploadHeaders {
-    request: UploadRequest,
-    /// `None` for forms.
-    packed: Option<UploadEncoding>,
-    key: Option<String>,
+pub(super) struct UploadHeaders {
+    pub(super) request: UploadRequest,
+    /// `None` where it is known later: of forms and of references.
+    pub(super) packed: Option<UploadEncoding>,
+    pub(super) key: Option<String>,
 }
 
 /// Format, compression and digest of an uploaded table.
-struct UploadEncoding {
-    format: InputFormat,
-    encoding: Option<Encoding>,
-    digest: Option<Vec<u8>>,
+pub(super) struct UploadEncoding {
+    pub(super) format: InputFormat,
+    pub(super) encoding: Option<Encoding>,
+    pub(super) digest: Option<Vec<u8>>,
 }
 
 /// A running upload: the sender of the body and the thread that stores it.
-struct UploadTask {
-    sender: BodySender,
+pub(super) struct UploadTask {
+    pub(super) sender: BodySender,
     thread: JoinHandle<Result<DatasetRecord, Problem>>,
 }
 
 impl UploadTask {
-    fn begin(app: &App, admitted: AcceptedUpload, packed: UploadEncoding) -> Self {
+    pub(super) fn begin(app: &App, admitted: AcceptedUpload, packed: UploadEncoding) -> Self {
         let AcceptedUpload { caller, mut request, query, begun, permit } = admitted;
         request.format = packed.format;
         request.encoding = packed.encoding;
@@ -268,7 +281,7 @@ impl UploadTask {
         Self { sender, thread }
     }
 
-    async fn end(self, fed: BodyEnd) -> Result<DatasetRecord, Problem> {
+    pub(super) async fn end(self, fed: BodyEnd) -> Result<DatasetRecord, Problem> {
         self.sender.end(matches!(fed, BodyEnd::Whole)).await;
         let dataset =
             self.thread.await.map_err(|_panicked| Problem::new(Kind::Internal, "the upload stopped unexpectedly"))?;
@@ -385,7 +398,7 @@ fn unsupported() -> Problem {
 }
 
 /// Rejects CSV options for other formats.
-fn csv_alone(request: &UploadRequest, format: InputFormat) -> Result<(), Problem> {
+pub(super) fn csv_alone(request: &UploadRequest, format: InputFormat) -> Result<(), Problem> {
     if request.options.are_of_csv() && format != InputFormat::Csv {
         return Err(misplaced());
     }
@@ -397,7 +410,7 @@ fn misplaced() -> Problem {
 }
 
 /// Parses the query; one problem contains all faults.
-fn requested(query: UploadQuery) -> Result<UploadRequest, Problem> {
+pub(super) fn requested(query: UploadQuery) -> Result<UploadRequest, Problem> {
     let mut faults = Vec::new();
     note_subject(&query, &mut faults);
     note_sizes(&query, &mut faults);

@@ -19,6 +19,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "config",
             "telemetry",
             "meter",
+            "objects",
             "engine",
             "ledger",
             "people",
@@ -42,6 +43,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "ports",
             "identity",
             "store",
+            "objects",
             "vault",
             "clock",
             "config",
@@ -60,6 +62,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "identity",
             "telemetry",
             "meter",
+            "objects",
             "clock",
             "engine",
             "report",
@@ -134,6 +137,8 @@ const ARROWS: &[(&str, &[&str])] = &[
     // implements the traits that ports declares
     ("store", &["ports", "identity", "people", "meter", "problem", "publication", "control", "vault"]),
     ("ports", &["identity", "ledger", "people", "spec", "problem", "publication", "control", "vault"]),
+    // addresses and objects of object stores, with credentials of the environment
+    ("objects", &[]),
     // names every metric; records calls of other modules
     ("meter", &[]),
     // keys, scopes, callers

@@ -136,7 +136,9 @@ fn sees_own_tables(scope: Scope, preset: Preset) -> bool {
 
 /// Whether a call of the route names a resource; uploads, statements and calculators name none.
 fn names_a_thing(&(method, path, ..): &Route) -> bool {
-    let of_nothing = path == "/v1/datasets" || path.starts_with("/v1/analyses/") || path.ends_with("/disclosures");
+    let of_nothing = matches!(path, "/v1/datasets" | "/v1/datasets/by-reference")
+        || path.starts_with("/v1/analyses/")
+        || path.ends_with("/disclosures");
     path.contains("{id}") || (method == "POST" && !of_nothing)
 }
 

@@ -115,6 +115,8 @@ pub(crate) const POLICY: &str = "nightly";
 
 pub(crate) const ROUTES: &[Route] = &[
     ("POST", "/v1/datasets", Some(Scope::DatasetsWrite), WRITERS, 201, 201),
+    // the operator lists no source
+    ("POST", "/v1/datasets/by-reference", Some(Scope::DatasetsWrite), WRITERS, 422, 422),
     // or with datasets:inspect
     ("GET", "/v1/datasets", Some(Scope::DatasetsWrite), SUBMITTERS, 200, 200),
     ("GET", "/v1/datasets/{id}", Some(Scope::DatasetsWrite), SUBMITTERS, 200, 404),
@@ -230,6 +232,7 @@ pub(crate) async fn call(client: &Client, method: &str, path: &str, things: &Thi
     let document = json!({"dataset": things.dataset, "unlisted": "drop", "method": hospital_method()});
     match (method, path.as_str()) {
         ("POST", "/v1/datasets") => client.upload("name=t", HOSPITAL).await,
+        ("POST", "/v1/datasets/by-reference") => client.post(&path, &json!({"source": "s3://bucket/table.csv"})).await,
         ("POST", "/v1/verifications") => {
             let rule = json!({"release": things.release, "rules": ["gender, race -> zipcode"],
                 "default_guarantee": {"type": "l_diversity", "l": 2}});

@@ -328,6 +328,7 @@ impl Server {
             workers: 1,
             queue: QueueOptions::default(),
             max_upload_bytes: 1 << 30,
+            sources: None,
             max_columns: 1024,
             max_queued_jobs: 1000,
             max_uploads: 16,

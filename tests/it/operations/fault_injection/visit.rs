@@ -86,6 +86,7 @@ impl Bench {
             spool: std::env::temp_dir().into(),
             max_upload_bytes: 1 << 20,
             uploads: ConcurrencyLimit::new("uploads", 4),
+            sources: None,
             plans: ConcurrencyLimit::new("plans", 4),
             bounds: ConcurrencyLimits {
                 min_bytes: 1,
