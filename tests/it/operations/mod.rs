@@ -7,6 +7,7 @@ pub(crate) mod fault_injection;
 pub(crate) mod first_specification;
 pub(crate) mod local_tables;
 pub(crate) mod metrics;
+pub(crate) mod object_stores;
 pub(crate) mod screens;
 pub(crate) mod telemetry;
 pub(crate) mod threads;

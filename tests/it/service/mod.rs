@@ -16,3 +16,4 @@ pub(crate) mod specification_errors;
 pub(crate) mod taxonomies;
 pub(crate) mod upload_errors;
 pub(crate) mod uploads;
+pub(crate) mod uploads_by_reference;

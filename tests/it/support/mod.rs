@@ -10,6 +10,7 @@ pub(crate) mod issuer;
 pub(crate) mod knowledge;
 pub(crate) mod library;
 pub(crate) mod nights;
+pub(crate) mod object_server;
 pub(crate) mod openapi_judge;
 pub(crate) mod planted;
 pub(crate) mod rust_source;

@@ -1,0 +1,268 @@
+//! Tables and releases in object stores, from the command line.
+
+use std::fs;
+use std::process::{Command, Output};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+use tempfile::TempDir;
+
+use crate::support::folder::stderr;
+use crate::support::harness::{HOSPITAL, guardian, hospital_method, run};
+use crate::support::object_server::{ObjectServer, SECRET_KEY};
+
+const KEY: &str = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
+
+/// A folder with a specification, and a server with a table.
+struct Stage {
+    server: ObjectServer,
+    folder: TempDir,
+}
+
+impl Stage {
+    fn set() -> Self {
+        let stage = Self { server: ObjectServer::start(), folder: tempfile::tempdir().unwrap() };
+        let specification = json!({"unlisted": "drop", "method": hospital_method()});
+        fs::write(stage.folder.path().join("S.json"), specification.to_string()).unwrap();
+        fs::write(stage.folder.path().join("T.csv"), HOSPITAL).unwrap();
+        stage.server.put("bucket/in/T.csv", HOSPITAL);
+        stage
+    }
+
+    fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = self.server.guardian();
+        command.args(arguments).current_dir(self.folder.path());
+        command
+    }
+
+    fn run(&self, arguments: &[&str]) -> Output {
+        run(&mut self.command(arguments))
+    }
+
+    /// The only message of a command that must fail in reading or writing.
+    #[track_caller]
+    fn refusal(&self, command: &mut Command) -> String {
+        let output = run(command.current_dir(self.folder.path()));
+        let said = stderr(&output);
+        assert_eq!((output.status.code(), said.lines().count()), (Some(4), 1), "{said}");
+        assert!(!said.contains(SECRET_KEY), "{said}");
+        said
+    }
+
+    fn published(&self, out: &str) -> Output {
+        self.run(&["publish", "s3://bucket/in/T.csv", "S.json", "--out", out, "--reproduce", KEY])
+    }
+}
+
+#[track_caller]
+fn done(output: &Output) {
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(output));
+}
+
+/// The files of a release without the time of the manifest.
+fn comparable(name: &str, bytes: &[u8]) -> Vec<u8> {
+    if name != "manifest.json" && name != "report.json" {
+        return bytes.to_vec();
+    }
+    let mut document: serde_json::Value = serde_json::from_slice(bytes).unwrap();
+    document["created_at"] = "now".into();
+    document.to_string().into_bytes()
+}
+
+#[test]
+fn a_release_in_a_store_equals_that_in_a_folder() {
+    let stage = Stage::set();
+    done(&stage.run(&["publish", "T.csv", "S.json", "--out", "local", "--reproduce", KEY]));
+    done(&stage.published("s3://bucket/out/night/"));
+    let mut files: Vec<_> =
+        fs::read_dir(stage.folder.path().join("local")).unwrap().map(|entry| entry.unwrap().path()).collect();
+    files.sort();
+    let names: Vec<String> =
+        files.iter().map(|path| format!("bucket/out/night/{}", path.file_name().unwrap().display())).collect();
+    assert!(names.len() > 4);
+    let kept: Vec<String> = stage.server.names().into_iter().filter(|name| name.contains("/out/")).collect();
+    assert_eq!(kept, names, "nothing but the release is there");
+    for (path, name) in files.iter().zip(&names) {
+        let file = path.file_name().unwrap().to_str().unwrap();
+        let there = comparable(file, &stage.server.get(name).unwrap());
+        assert!(comparable(file, &fs::read(path).unwrap()) == there, "{file}");
+    }
+    // nothing follows the manifest but the end of the claim
+    let asked = stage.server.asked();
+    let writes: Vec<&String> = asked.iter().filter(|asked| ["PUT", "DEL", "END"].contains(&&asked[..3])).collect();
+    assert_eq!(writes[0], "PUT bucket/out/night/guardian-publication");
+    let last = ["PUT bucket/out/night/manifest.json", "DELETE bucket/out/night/guardian-publication"];
+    assert_eq!(writes[writes.len() - 2..], last);
+
+    let verified = stage.run(&["verify", "s3://bucket/out/night", "--original", "s3://bucket/in/T.csv"]);
+    done(&verified);
+    assert!(String::from_utf8_lossy(&verified.stdout).contains("\nverified"));
+    let part = names.iter().find(|name| name.ends_with("qi.csv")).unwrap();
+    stage.server.put(part, "bucket\n");
+    assert_eq!(stage.run(&["verify", "s3://bucket/out/night"]).status.code(), Some(1));
+}
+
+#[test]
+fn every_command_that_takes_a_table_takes_an_address() {
+    let stage = Stage::set();
+    done(&stage.run(&["plan", "s3://bucket/in/T.csv", "S.json"]));
+    done(&stage.run(&["init", "s3://bucket/in/T.csv", "--yes"]));
+    assert!(stage.folder.path().join("T.spec.json").is_file());
+    let local = format!("file://{}", stage.folder.path().join("T.csv").display());
+    done(&stage.run(&["init", &local, "--yes", "--force"]));
+    let guarantee = r#"{"type":"l_diversity","l":2}"#;
+    let judged = |table: &str| {
+        let rules = ["verify", table, "--rules", "age -> race", "--guarantee", guarantee];
+        let output = stage.run(&rules);
+        (output.status.code(), output.stdout)
+    };
+    assert_eq!(judged("s3://bucket/in/T.csv"), judged("T.csv"));
+    assert_eq!(judged(&local), judged("T.csv"));
+    let out = format!("file://{}", stage.folder.path().join("out").display());
+    done(&stage.published(&out));
+    assert!(stage.folder.path().join("out/manifest.json").is_file());
+}
+
+#[test]
+fn a_large_part_is_uploaded_in_blocks() {
+    let stage = Stage::set();
+    let rows: String = (0..400_000).map(|row| format!("{row:025},{}\n", row % 7)).collect();
+    stage.server.put("bucket/in/T.csv", format!("a,b\n{rows}"));
+    let attributes = json!({"a": {"publish": true, "identifier": false}});
+    let method = json!({"type": "anatomy", "quasi_identifiers": ["a"], "sensitive": "b",
+        "guarantee": {"type": "l_diversity", "l": 2}});
+    let specification = json!({"attributes": attributes, "method": method}).to_string();
+    fs::write(stage.folder.path().join("S.json"), specification).unwrap();
+    done(&stage.published("s3://bucket/large"));
+    done(&stage.run(&["verify", "s3://bucket/large"]));
+    assert!(stage.server.asked().contains(&"PART 2 bucket/large/t1.qi.csv".to_owned()));
+    assert_eq!(stage.server.open_uploads(), 0);
+
+    // what is denied in its middle leaves neither blocks nor objects
+    stage.server.deny("PART 2 bucket/denied/t1.qi.csv");
+    let denied = stage.published("s3://bucket/denied");
+    assert_eq!(denied.status.code(), Some(4), "{}", stderr(&denied));
+    assert_eq!(stage.server.open_uploads(), 0);
+    assert!(!stage.server.names().iter().any(|name| name.contains("/denied/")));
+}
+
+#[test]
+fn nothing_is_overwritten() {
+    let stage = Stage::set();
+    for (prefix, name) in [("a", "manifest.json"), ("b", "another/object"), ("c", "guardian-publication")] {
+        stage.server.put(&format!("bucket/{prefix}/{name}"), "before");
+        let before = stage.server.names();
+        let output = stage.published(&format!("s3://bucket/{prefix}"));
+        assert_eq!(output.status.code(), Some(4), "{}", stderr(&output));
+        assert!(stderr(&output).contains("choose another prefix"), "{}", stderr(&output));
+        assert_eq!(stage.server.names(), before);
+    }
+    // a neighbour whose name begins alike is not below the prefix
+    done(&stage.published("s3://bucket/anoth"));
+}
+
+#[test]
+fn without_its_manifest_nothing_stays() {
+    let stage = Stage::set();
+    for denied in ["out/report.json", "out/t1.sa.csv", "out/manifest.json"] {
+        stage.server.deny(&format!("PUT bucket/{denied}"));
+    }
+    let said = stage.refusal(stage.command(&["publish", "T.csv", "S.json"]).args(["--out", "s3://bucket/out"]));
+    assert!(said.contains("denies access"), "{said}");
+    assert_eq!(stage.server.names(), ["bucket/in/T.csv"]);
+
+    // a refused specification does not keep the prefix
+    fs::write(stage.folder.path().join("S.json"), "{\"method\": {}}").unwrap();
+    assert_eq!(stage.published("s3://bucket/refused").status.code(), Some(3));
+    assert_eq!(stage.server.names(), ["bucket/in/T.csv"]);
+}
+
+#[test]
+fn a_denied_manifest_takes_the_parts_with_it() {
+    let stage = Stage::set();
+    stage.server.deny("PUT bucket/out/manifest.json");
+    assert_eq!(stage.published("s3://bucket/out").status.code(), Some(4));
+    assert!(stage.server.asked().iter().any(|asked| asked.ends_with("out/specification.json")));
+    assert_eq!(stage.server.names(), ["bucket/in/T.csv"]);
+}
+
+#[test]
+fn a_killed_publication_leaves_no_manifest() {
+    let stage = Stage::set();
+    let rows: String = (0..300_000).map(|row| format!("{row},{}\n", row % 7)).collect();
+    stage.server.put("bucket/in/T.csv", format!("a,b\n{rows}"));
+    let specification = json!({"attributes": {"a": {"publish": true, "identifier": false}}, "method":
+        {"type": "anatomy", "quasi_identifiers": ["a"], "sensitive": "b", "guarantee": {"type": "l_diversity", "l": 2}}});
+    fs::write(stage.folder.path().join("S.json"), specification.to_string()).unwrap();
+    let mut command = stage.command(&["publish", "s3://bucket/in/T.csv", "S.json", "--out", "s3://bucket/out"]);
+    let mut child = command.spawn().unwrap();
+    let until = Instant::now() + Duration::from_secs(60);
+    while !stage.server.asked().iter().any(|asked| asked.starts_with("GET bucket/in")) && Instant::now() < until {
+        thread::sleep(Duration::from_millis(5));
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let left: Vec<String> = stage.server.names().into_iter().filter(|name| name.contains("/out/")).collect();
+    assert_eq!(left, ["bucket/out/guardian-publication"]);
+    let said = stage.refusal(&mut stage.command(&["publish", "T.csv", "S.json", "--out", "s3://bucket/out"]));
+    assert!(said.contains("was interrupted there"), "{said}");
+}
+
+#[test]
+fn what_cannot_be_read_is_one_refusal() {
+    let stage = Stage::set();
+    let plan = |table: &str| stage.command(&["plan", table, "S.json"]);
+    let missing = stage.refusal(&mut plan("s3://bucket/in/missing.csv"));
+    assert!(missing.contains("s3://bucket/in/missing.csv: there is no such object"), "{missing}");
+    stage.server.deny("GET bucket/denied.csv");
+    assert!(stage.refusal(&mut plan("s3://bucket/denied.csv")).contains("denies access"));
+    let mut other_key = plan("s3://bucket/in/T.csv");
+    assert!(stage.refusal(other_key.env("AWS_SECRET_ACCESS_KEY", "another")).contains("denies access"));
+    let mut half_a_key = plan("s3://bucket/in/T.csv");
+    let half = stage.refusal(half_a_key.env_remove("AWS_SECRET_ACCESS_KEY"));
+    assert!(half.contains("no credentials; set AWS_ACCESS_KEY_ID"), "{half}");
+    let mut without = plan("s3://bucket/in/T.csv");
+    without.env_remove("AWS_SECRET_ACCESS_KEY").env_remove("AWS_ACCESS_KEY_ID");
+    assert!(stage.refusal(without.env("AWS_METADATA_ENDPOINT", "http://127.0.0.1:1")).contains("no credentials"));
+    assert!(stage.refusal(without.env("AWS_EC2_METADATA_DISABLED", "true")).contains("no credentials"));
+    let mut nowhere = plan("s3://bucket/in/T.csv");
+    assert!(stage.refusal(nowhere.env("AWS_ENDPOINT_URL", "http://127.0.0.1:1")).contains("does not answer"));
+    let mut plain = plan("s3://bucket/in/T.csv");
+    assert!(stage.refusal(plain.env_remove("AWS_ALLOW_HTTP")).contains("does not configure the store"));
+    let web = stage.refusal(&mut stage.command(&["publish", "T.csv", "S.json", "--out", "https://localhost/out"]));
+    assert!(web.contains("choose one of these"), "{web}");
+    assert!(stage.refusal(&mut stage.command(&["verify", "s3://bucket/in"])).contains("manifest.json"));
+}
+
+#[test]
+fn an_object_that_changes_while_it_is_read_is_refused() {
+    let stage = Stage::set();
+    stage.server.change_while_read("bucket/in/T.csv", HOSPITAL.replace('3', "4"));
+    let said = stage.refusal(&mut stage.command(&["publish", "s3://bucket/in/T.csv", "S.json", "--out", "out"]));
+    assert!(said.contains("changed while it was read"), "{said}");
+    assert!(!stage.folder.path().join("out").exists());
+    done(&stage.published("out"));
+}
+
+#[test]
+fn addresses_with_credentials_are_not_repeated() {
+    let stage = Stage::set();
+    for address in ["s3://key:hidden@bucket/T.csv", "https://h/T.csv?X-Amz-Signature=hidden", "ftp://hidden/T.csv"] {
+        let output = run(guardian().args(["plan", address, "S.json"]).current_dir(stage.folder.path()));
+        assert_eq!(output.status.code(), Some(2));
+        assert!(!stderr(&output).contains("hidden"), "{}", stderr(&output));
+    }
+}
+
+#[test]
+fn a_hostile_manifest_names_no_file_elsewhere() {
+    let stage = Stage::set();
+    done(&stage.published("s3://bucket/out"));
+    let manifest = String::from_utf8(stage.server.get("bucket/out/manifest.json").unwrap()).unwrap();
+    for name in ["../in/T.csv", "/etc/hostname", ".hidden", "manifest.json", "t1.sa.csv"] {
+        stage.server.put("bucket/out/manifest.json", manifest.replace("t1.qi.csv", name));
+        let said = stage.refusal(&mut stage.command(&["verify", "s3://bucket/out"]));
+        assert!(said.contains("names a file twice, or one that is not in its folder"), "{name}: {said}");
+    }
+}
