@@ -80,7 +80,8 @@ impl ClaimedPrefix {
         let folder = self.spool.path().join(SPOOLED);
         let io = |error: io::Error| CommandOutcome::io(&std::env::temp_dir(), &error);
         let mut files = fs::read_dir(&folder).and_then(Iterator::collect::<io::Result<Vec<_>>>).map_err(io)?;
-        files.sort_by_key(fs::DirEntry::file_name);
+        // parts before documents
+        files.sort_by_key(|entry| (entry.path().extension().is_some_and(|ending| ending == "json"), entry.file_name()));
         let sizes = files.iter().map(|entry| entry.metadata().map(|metadata| metadata.len()));
         let size = sizes.sum::<io::Result<u64>>().map_err(io)?;
         control.begin(Phase::Commit, size).map_err(|_| CommandOutcome::interrupted())?;

@@ -130,7 +130,10 @@ impl Error for ObjectError {}
 /// The variables of the environment that say how a store is reached.
 const fn variables(scheme: ObjectScheme) -> &'static str {
     match scheme {
-        ObjectScheme::S3 => "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, and for other stores AWS_ENDPOINT_URL",
+        ObjectScheme::S3 => {
+            "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, and for other stores AWS_ENDPOINT_URL, with AWS_ALLOW_HTTP=true for \
+             one without TLS"
+        }
         ObjectScheme::Gs => "GOOGLE_APPLICATION_CREDENTIALS",
         ObjectScheme::Az => "AZURE_STORAGE_ACCOUNT_NAME and AZURE_STORAGE_ACCOUNT_KEY",
         ObjectScheme::Https | ObjectScheme::Http | ObjectScheme::File => "the address",

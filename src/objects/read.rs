@@ -79,6 +79,7 @@ impl ObjectPlace {
         let is_same = identity(&now.meta) == identity(meta);
         if is_same { Ok(()) } else { Err(self.failed(ObjectFault::Changed)) }
     }
+
     pub(super) fn failed(&self, fault: ObjectFault) -> ObjectError {
         ObjectError::new(&self.address, fault)
     }
@@ -109,7 +110,10 @@ impl OpenedObject {
             Some(Err(error)) => {
                 // a reading goes on after an interruption only if the object is the same
                 self.place.check_unchanged(&self.meta).await?;
-                Err(ObjectError::of_store(&self.place.address, &error))
+                let error = ObjectError::of_store(&self.place.address, &error);
+                // a store that cannot go on in the middle of an object
+                let is_cut = error.fault == ObjectFault::Failed;
+                Err(if is_cut { self.place.failed(ObjectFault::Unreachable) } else { error })
             }
             None => {
                 self.place.check_unchanged(&self.meta).await?;

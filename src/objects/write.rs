@@ -9,9 +9,9 @@ use futures_util::TryStreamExt;
 use object_store::path::Path;
 use object_store::{MultipartUpload, ObjectStore, PutMode, PutOptions, PutPayload};
 
+use super::address::{ObjectAddress, ObjectScheme};
 use super::error::{ObjectError, ObjectFault};
 use super::store::{ObjectPlace, ObjectStores};
-use super::{ObjectAddress, ObjectScheme};
 
 /// The bytes of a part of a large object. A store permits 10,000 parts: 80 GiB.
 const BLOCK_BYTES: u64 = 8 << 20;

@@ -23,7 +23,7 @@ pub fn start_quiet(format: LogFormat) {
 }
 
 /// What is logged by default.
-const INFO: &str = "info,sqlx=warn";
+const INFO: &str = "info,sqlx=warn,object_store=warn";
 
 /// Starts logging and tracing. Call and drop it outside of async runtimes, because the exporter blocks its own thread.
 ///

@@ -1,10 +1,16 @@
 //! Tables and releases in object stores, from the command line.
 
 use std::fs;
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpListener};
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use serde_json::json;
 use tempfile::TempDir;
 
@@ -88,10 +94,12 @@ fn a_release_in_a_store_equals_that_in_a_folder() {
         let there = comparable(file, &stage.server.get(name).unwrap());
         assert!(comparable(file, &fs::read(path).unwrap()) == there, "{file}");
     }
-    // nothing follows the manifest but the end of the claim
+    // documents follow the parts, and nothing the manifest but the end of the claim
     let asked = stage.server.asked();
     let writes: Vec<&String> = asked.iter().filter(|asked| ["PUT", "DEL", "END"].contains(&&asked[..3])).collect();
     assert_eq!(writes[0], "PUT bucket/out/night/guardian-publication");
+    let place = |file: &str| writes.iter().position(|write| write.ends_with(file)).unwrap();
+    assert!(place(".csv") < place("report.json") && place("t1.sa.csv") < place("report.json"));
     let last = ["PUT bucket/out/night/manifest.json", "DELETE bucket/out/night/guardian-publication"];
     assert_eq!(writes[writes.len() - 2..], last);
 
@@ -127,7 +135,7 @@ fn every_command_that_takes_a_table_takes_an_address() {
 #[test]
 fn a_large_part_is_uploaded_in_blocks() {
     let stage = Stage::set();
-    let rows: String = (0..400_000).map(|row| format!("{row:025},{}\n", row % 7)).collect();
+    let rows: String = (0..30_000).map(|row| format!("{row:0300},{}\n", row % 7)).collect();
     stage.server.put("bucket/in/T.csv", format!("a,b\n{rows}"));
     let attributes = json!({"a": {"publish": true, "identifier": false}});
     let method = json!({"type": "anatomy", "quasi_identifiers": ["a"], "sensitive": "b",
@@ -159,7 +167,7 @@ fn nothing_is_overwritten() {
         assert_eq!(stage.server.names(), before);
     }
     // a neighbour whose name begins alike is not below the prefix
-    done(&stage.published("s3://bucket/anoth"));
+    done(&stage.published("s3://bucket/b/anoth"));
 }
 
 #[test]
@@ -190,7 +198,7 @@ fn a_denied_manifest_takes_the_parts_with_it() {
 #[test]
 fn a_killed_publication_leaves_no_manifest() {
     let stage = Stage::set();
-    let rows: String = (0..300_000).map(|row| format!("{row},{}\n", row % 7)).collect();
+    let rows: String = (0..100_000).map(|row| format!("{row},{}\n", row % 7)).collect();
     stage.server.put("bucket/in/T.csv", format!("a,b\n{rows}"));
     let specification = json!({"attributes": {"a": {"publish": true, "identifier": false}}, "method":
         {"type": "anatomy", "quasi_identifiers": ["a"], "sensitive": "b", "guarantee": {"type": "l_diversity", "l": 2}}});
@@ -243,6 +251,68 @@ fn an_object_that_changes_while_it_is_read_is_refused() {
     assert!(said.contains("changed while it was read"), "{said}");
     assert!(!stage.folder.path().join("out").exists());
     done(&stage.published("out"));
+}
+
+/// Serves one file over TLS with a certificate of its own; the address, and the file of the certificate.
+fn tls_server(folder: &Path) -> (SocketAddr, PathBuf) {
+    let [certificate, key] = ["certificate.pem", "key.pem"].map(|name| folder.join(name));
+    let made = Command::new("openssl")
+        .args([
+            "req",
+            "-x509",
+            "-newkey",
+            "ec",
+            "-pkeyopt",
+            "ec_paramgen_curve:P-256",
+            "-nodes",
+            "-subj",
+            "/CN=localhost",
+        ])
+        .args(["-addext", "subjectAltName=DNS:localhost", "-addext", "basicConstraints=critical,CA:FALSE", "-keyout"])
+        .arg(&key)
+        .arg("-out")
+        .arg(&certificate)
+        .output()
+        .unwrap();
+    assert!(made.status.success(), "{}", stderr(&made));
+    let chain = vec![CertificateDer::from_pem_file(&certificate).unwrap()];
+    let config = rustls::ServerConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()))
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_no_client_auth()
+        .with_single_cert(chain, PrivateKeyDer::from_pem_file(&key).unwrap())
+        .unwrap();
+    let config = Arc::new(config);
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    thread::spawn(move || {
+        for connection in listener.incoming() {
+            let session = rustls::ServerConnection::new(Arc::clone(&config)).unwrap();
+            let mut connection = rustls::StreamOwned::new(session, connection.unwrap());
+            let mut head = [0; 4096];
+            // a client that does not know the certificate leaves
+            let Ok(length) = connection.read(&mut head) else { continue };
+            let body = if head[..length].starts_with(b"HEAD") { "" } else { HOSPITAL };
+            let length = HOSPITAL.len();
+            let answer = format!("HTTP/1.1 200 OK\r\ncontent-length: {length}\r\nconnection: close\r\n\r\n{body}");
+            let _ = connection.write_all(answer.as_bytes());
+            connection.conn.send_close_notify();
+            let _ = connection.flush();
+        }
+    });
+    (address, certificate)
+}
+
+#[test]
+fn web_servers_are_known_by_their_certificate() {
+    let stage = Stage::set();
+    let (address, certificate) = tls_server(stage.folder.path());
+    let plan = |host: &str| stage.command(&["plan", &format!("https://{host}:{}/T.csv", address.port()), "S.json"]);
+    done(&run(plan("localhost").env("SSL_CERT_FILE", &certificate)));
+    let unknown = stage.refusal(&mut plan("localhost"));
+    assert!(unknown.contains("does not answer; check its address, the network and its certificate"), "{unknown}");
+    let mut other_name = plan("127.0.0.1");
+    assert!(stage.refusal(other_name.env("SSL_CERT_FILE", &certificate)).contains("does not answer"));
 }
 
 #[test]

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::process::Command;
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard, mpsc};
+use std::thread;
 use std::time::SystemTime;
 
 use axum::Router;
@@ -16,7 +17,7 @@ use s3s::service::S3ServiceBuilder;
 use s3s::{S3, S3Request, S3Response, S3Result, s3_error};
 use sha2::{Digest, Sha256};
 use tokio::net::TcpListener;
-use tokio::runtime::Runtime;
+use tokio::sync::oneshot;
 
 use super::harness::guardian;
 
@@ -63,20 +64,30 @@ impl Contents {
 pub(crate) struct ObjectServer {
     contents: Arc<Mutex<Contents>>,
     address: SocketAddr,
-    _runtime: Runtime,
+    _stop: oneshot::Sender<()>,
 }
 
 impl ObjectServer {
     pub(crate) fn start() -> Self {
-        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
         let contents: Arc<Mutex<Contents>> = Arc::default();
         let mut builder = S3ServiceBuilder::new(MemoryStore(Arc::clone(&contents)));
         builder.set_auth(SimpleAuth::from_single(ACCESS_KEY, SECRET_KEY));
         let service = HandleError::new(builder.build(), |_| async { StatusCode::INTERNAL_SERVER_ERROR });
-        let listener = runtime.block_on(TcpListener::bind("127.0.0.1:0")).unwrap();
-        let address = listener.local_addr().unwrap();
-        runtime.spawn(async move { axum::serve(listener, Router::new().fallback_service(service)).await });
-        Self { contents, address, _runtime: runtime }
+        let (stop, stopped) = oneshot::channel();
+        let (sender, address) = mpsc::channel();
+        // of its own: tests with and without a runtime start it
+        thread::spawn(move || {
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+            runtime.block_on(async move {
+                let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+                sender.send(listener.local_addr().unwrap()).unwrap();
+                tokio::select! {
+                    served = axum::serve(listener, Router::new().fallback_service(service)) => served.unwrap(),
+                    _ = stopped => {}
+                }
+            });
+        });
+        Self { contents, address: address.recv().unwrap(), _stop: stop }
     }
 
     fn contents(&self) -> MutexGuard<'_, Contents> {
@@ -90,7 +101,12 @@ impl ObjectServer {
         command
     }
 
+    /// Gives a command the credentials of the server, and no others.
     pub(crate) fn known_to(&self, command: &mut Command) {
+        let foreign = |name: &str| ["AWS_", "AZURE_", "GOOGLE_"].iter().any(|prefix| name.starts_with(prefix));
+        for (name, _) in std::env::vars_os().filter(|(name, _)| name.to_str().is_some_and(foreign)) {
+            command.env_remove(name);
+        }
         command
             .env("AWS_ENDPOINT_URL", format!("http://{}", self.address))
             .env("AWS_ALLOW_HTTP", "true")
