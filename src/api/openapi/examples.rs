@@ -61,6 +61,7 @@ files! {
     "purged.json", "A purged dataset with a remaining release";
     "queries.json", "Three queries over the hospital table";
     "reason.json", "A reason";
+    "reference.json", "A table in a bucket, compressed with gzip";
     "rejected.json", "A rejected release";
     "releases.json", "A list of one release";
     "report.html", "What a release promises, as a page";
