@@ -78,12 +78,10 @@ impl ReleaseUpload {
     ///
     /// # Errors
     /// Why the store does not take it; an upload of blocks is then aborted.
-    pub async fn put(
-        &mut self,
-        name: &str,
-        file: &mut File,
-        proceed: &(dyn Fn(u64) -> std::io::Result<()> + Sync),
-    ) -> Result<(), UploadError> {
+    pub async fn put<P>(&mut self, name: &str, file: &mut File, proceed: &P) -> Result<(), UploadError>
+    where
+        P: Fn(u64) -> std::io::Result<()> + Sync,
+    {
         let first = block(file)?;
         proceed(first.len() as u64)?;
         if (first.len() as u64) < BLOCK_BYTES {
@@ -102,13 +100,16 @@ impl ReleaseUpload {
         Ok(())
     }
 
-    async fn send(
+    async fn send<P>(
         &self,
         upload: &mut dyn MultipartUpload,
         first: Bytes,
         file: &mut File,
-        proceed: &(dyn Fn(u64) -> std::io::Result<()> + Sync),
-    ) -> Result<(), UploadError> {
+        proceed: &P,
+    ) -> Result<(), UploadError>
+    where
+        P: Fn(u64) -> std::io::Result<()> + Sync,
+    {
         let mut next = first;
         while !next.is_empty() {
             self.place.ask(upload.put_part(PutPayload::from_bytes(next))).await?;
