@@ -163,7 +163,7 @@ def linked(parts):
 def publish(guardian, dataset, job, accepted, out, tell):
     """From the dataset to the tables that come out, by name."""
     tell(f"dataset {dataset['id']}: {dataset['rows']} rows")
-    for warning in dataset["warnings"]:
+    for warning in dataset.get("warnings", []):
         tell(f"{warning['type']}: {warning['detail']}")
     job = {**job, "dataset": dataset["id"]}
     plan = guardian.plan(job)

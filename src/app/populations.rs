@@ -11,6 +11,7 @@ use super::remedies::read_request;
 use super::republication::{declared, terms_of};
 use super::series::{LedgerPlace, written};
 use super::service::AppService;
+use super::unknown_names::unknown_dataset;
 use crate::identity::Caller;
 use crate::people::{
     Fold, Place, Population, PopulationError, PopulationKey, PopulationRegistry, Separation, SeparationStatement,
@@ -393,10 +394,6 @@ fn unknown_population(pointer: String, name: &str, registry: &PopulationRegistry
     let remedies = similar_name(name, nearest.iter().copied()).map(named).into_iter().collect();
     let fault = Fault::new(pointer, Kind::UnknownPopulation, detail).with("nearest", nearest);
     Fault { remedies, ..fault }
-}
-
-fn unknown_dataset(pointer: String, id: Uuid) -> Fault {
-    Fault::new(pointer, Kind::ParameterRange, format!("there is no dataset {id}: name one that was uploaded here"))
 }
 
 /// The problem of a population that cannot be as it is asked for.

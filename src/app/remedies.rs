@@ -77,7 +77,15 @@ impl FaultyDocument {
     pub(super) fn mended(&self, problems: Vec<Value>, table: Option<(&Table, &Control)>) -> Vec<Value> {
         let is_of_faults = |listed: &Value| listed["type"] == Kind::InvalidSpecification.uri();
         let mend = |listed: Value| match problem::faults_of(&listed).filter(|_| is_of_faults(&listed)) {
-            Some(faults) => self.with_remedies(Problem::of_faults(faults), table).to_json("about:blank"),
+            Some(faults) => {
+                let problem = self.with_remedies(Problem::of_faults(faults), table);
+                // those that are not listed are counted all the same
+                let unlisted = listed.get("others").cloned();
+                unlisted
+                    .into_iter()
+                    .fold(problem, |problem, others| problem.with("others", others))
+                    .to_json("about:blank")
+            }
             None => listed,
         };
         problems.into_iter().map(mend).collect()

@@ -10,7 +10,7 @@ use uuid::Uuid;
 use super::people::check_population_of_key;
 use super::remedies::{FaultyDocument, mended_by, remedied};
 use super::republication::{republication_faults, with_terms};
-use super::unknown_names::UnknownNames;
+use super::unknown_names::{UnknownNames, unknown_dataset};
 use crate::clock::Clock;
 use crate::engine::Plan;
 use crate::identity::{Actor, Caller, Scope, Token, TokenHash};
@@ -280,14 +280,20 @@ impl AppService {
         let document = with_taxonomies.as_ref().unwrap_or(document);
         let id = match spec::dataset_of(document) {
             Ok(id) => id,
-            // the rest of the document is read as one for any table
-            Err(_) => {
-                let faults = unknown.among(spec::faults_on_any_table(document, origin), sent);
-                let read = move |other: &Value| spec::faults_on_any_table(other, origin);
-                return Err(mended_by(Problem::of_faults(faults), sent, read).await);
-            }
+            Err(_) => return Err(faults_without_table(unknown, document, sent, origin).await),
         };
-        let dataset = self.dataset(caller, id).await?;
+        let dataset = match self.dataset(caller, id).await {
+            Ok(dataset) => dataset,
+            Err(problem) if problem.kind == Kind::NotFound => {
+                let is_only_fault = unknown.is_empty() && spec::faults_on_any_table(document, origin).is_empty();
+                if is_only_fault {
+                    return Err(problem);
+                }
+                unknown.add(unknown_dataset("/dataset".to_owned(), id));
+                return Err(faults_without_table(unknown, document, sent, origin).await);
+            }
+            Err(problem) => return Err(problem),
+        };
         check_population_of_key(caller, dataset.population.as_deref())?;
         let with_releases = self.expand_releases(&dataset, document, &mut unknown).await?;
         let document = with_releases.as_ref().unwrap_or(document);
@@ -554,6 +560,18 @@ pub(super) fn check_inspection(caller: &Caller, dataset: &DatasetRecord) -> Resu
     let scope = Scope::DatasetsInspect.name();
     let detail = format!("another key uploaded the dataset: what its table says needs the scope {scope}");
     Err(Problem::new(Kind::Forbidden, detail).with("scope", scope))
+}
+
+/// The faults of a document whose table is unknown; the rest is read as one for any table.
+async fn faults_without_table(
+    unknown: UnknownNames,
+    document: &Value,
+    sent: &Value,
+    origin: DocumentSource,
+) -> Problem {
+    let faults = unknown.among(spec::faults_on_any_table(document, origin), sent);
+    let read = move |other: &Value| spec::faults_on_any_table(other, origin);
+    mended_by(Problem::of_faults(faults), sent, read).await
 }
 
 fn no_such_dataset() -> Problem {

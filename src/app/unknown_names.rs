@@ -1,6 +1,7 @@
 //! Names in a document that nothing stored has: policies, taxonomies and releases of policies.
 
 use serde_json::{Value, json};
+use uuid::Uuid;
 
 use crate::identity::{Caller, Scope};
 use crate::ports::{DocumentKind, DocumentVersion, Store, StoreError};
@@ -47,6 +48,11 @@ impl UnknownNames {
         others.extend(faults);
         others
     }
+}
+
+/// The fault of an unknown dataset.
+pub(super) fn unknown_dataset(pointer: String, id: Uuid) -> Fault {
+    Fault::new(pointer, Kind::ParameterRange, format!("there is no dataset {id}: name one that was uploaded here"))
 }
 
 /// The fault of an unknown policy or taxonomy, with the nearest names for callers who may list them, and with the remedy to

@@ -180,8 +180,8 @@ fn composition(mode: CompositionMode) -> &'static str {
             "it was checked with every release of its population; whether other populations share persons with it is unknown"
         }
         CompositionMode::SameDatasetOnly => {
-            "it was checked with the releases of this table alone, as its persons have no keys; other releases are declared to be of \
-             others"
+            "it was checked with the releases of this table alone, as its persons have no keys: nothing is promised against readers \
+             who have releases of other tables with the same persons"
         }
         CompositionMode::Unproven => "it was not checked with other releases, on a statement of the caller",
         CompositionMode::None => {

@@ -30,6 +30,8 @@ fn rewrite(value: &mut Value) {
                     other => rewrite(other),
                 }
             }
+            // an empty list of required members is none
+            members.retain(|name, value| name != "required" || value.as_array().is_none_or(|names| !names.is_empty()));
             rewrite_constant(members);
             rewrite_bounds(members);
             rewrite_types(members);
@@ -112,6 +114,7 @@ mod tests {
         let may_be_null = json!({"type": "string", "nullable": true});
         assert_eq!(rewritten(json!({"type": ["string", "null"]})), may_be_null);
         assert_eq!(rewritten(json!({"const": "a", "type": "string"})), json!({"enum": ["a"], "type": "string"}));
+        assert_eq!(rewritten(json!({"required": [], "type": "object"})), json!({"type": "object"}));
         let reference = json!({"$ref": "#/a"});
         assert_eq!(
             rewritten(json!({"oneOf": [{"type": "null"}, reference], "description": "d"})),

@@ -100,6 +100,9 @@ impl ColumnEvidence<'_> {
 
     /// What names a person or a record.
     fn identifying(&self) -> Option<JudgedColumn> {
+        if let Some(noun) = self.one_person().filter(|_| self.is_shared()) {
+            return Some(self.subject(noun));
+        }
         if let Some(shape) = self.shape.filter(|shape| shape.identifies()) {
             return Some(JudgedColumn::new(ColumnRole::Identifier, format!("its values look like {}", shape.noun())));
         }
@@ -110,7 +113,6 @@ impl ColumnEvidence<'_> {
             return Some(JudgedColumn::new(ColumnRole::Identifier, format!("it is named like {}", meaning.noun())));
         }
         let is_of_persons = meaning == Meaning::PersonKey || words::is_bare_key(&self.profile.name);
-        let has_all = self.profile.missing == 0;
         let is_unique = self.profile.distinct == Some(self.present());
         if (meaning == Meaning::Key || is_of_persons) && is_unique {
             return Some(JudgedColumn::new(
@@ -118,15 +120,36 @@ impl ColumnEvidence<'_> {
                 format!("it is named like {}, and each row has its own value", meaning.noun()),
             ));
         }
-        if is_of_persons && has_all && !is_flag {
-            let reason = format!("it is named like {}, and several rows share a value", meaning.noun());
-            let question = "does it identify persons who have several rows?".to_owned();
-            let choices = [ColumnRole::Subject, ColumnRole::Identifier, ColumnRole::QuasiIdentifier];
-            return Some(self.asked(JudgedColumn::new(ColumnRole::Subject, reason), question, &choices));
+        if is_of_persons && self.is_shared() {
+            return Some(self.subject(&format!("is named like {}", meaning.noun())));
         }
         let is_key =
             matches!(meaning, Meaning::Key | Meaning::PersonKey) && (self.is_distinct_above(50) || is_of_persons);
         is_key.then(|| JudgedColumn::new(ColumnRole::Identifier, format!("it is named like {}", meaning.noun())))
+    }
+
+    /// What it is, where a value of the column is that of one person.
+    fn one_person(&self) -> Option<&'static str> {
+        match (self.shape, self.meaning) {
+            (Some(Shape::Email), _) => Some("has e-mail addresses"),
+            (Some(Shape::PersonalNumber), _) => Some("has official numbers of persons"),
+            (_, Some(Meaning::Identity)) => Some("is named like an official number of a person"),
+            _ => None,
+        }
+    }
+
+    /// Whether each row has a value, several rows share one, and it is no flag.
+    fn is_shared(&self) -> bool {
+        let is_flag = self.rows >= FEW_ROWS && self.values() <= 2;
+        self.profile.missing == 0 && self.profile.distinct.is_some_and(|distinct| distinct < self.rows) && !is_flag
+    }
+
+    /// The key of persons who have several rows.
+    fn subject(&self, noun: &str) -> JudgedColumn {
+        let reason = format!("it {noun}, and several rows share a value");
+        let question = "does it identify persons who have several rows?".to_owned();
+        let choices = [ColumnRole::Subject, ColumnRole::Identifier, ColumnRole::QuasiIdentifier];
+        self.asked(JudgedColumn::new(ColumnRole::Subject, reason), question, &choices)
     }
 
     /// What singles out rows by its values: distinctness precedes names, but for numbers and codes that are a secret by name.

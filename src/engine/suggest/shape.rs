@@ -24,7 +24,7 @@ pub(super) enum Shape {
     Iban,
     /// Five groups of hexadecimal digits.
     Uuid,
-    /// An official number of a person, with its separators: 123-45-6789, 010190-1234.
+    /// An official number of a person, with its separators or its letter: 123-45-6789, 010190-1234, 12345678Z.
     PersonalNumber,
     /// An address of a computer: four numbers from 0 to 255.
     NetworkAddress,
@@ -91,6 +91,7 @@ impl Shape {
             Self::Uuid => uuid::Uuid::try_parse(value).is_ok() && value.len() >= 32,
             Self::PersonalNumber => {
                 ["999-99-9999", "999999-9999", "99999999-9999", "999999-99999"].contains(&mask(value).as_str())
+                    || is_dni(value)
             }
             Self::NetworkAddress => value.parse::<std::net::Ipv4Addr>().is_ok(),
             Self::Link => value.starts_with("http://") || value.starts_with("https://"),
@@ -132,6 +133,19 @@ fn mask(value: &str) -> String {
         other => other,
     };
     value.chars().map(masked).collect()
+}
+
+/// A Spanish number: eight digits, or one of X, Y, Z and seven, and a letter for the rest modulo 23.
+fn is_dni(value: &str) -> bool {
+    const LETTERS: &[u8; 23] = b"TRWAGMYFPDXBNJZSQVHLCKE";
+    let Some((number, [letter])) = value.as_bytes().split_at_checked(8) else { return false };
+    let first = match number[0] {
+        foreign @ b'X'..=b'Z' => foreign - b'X',
+        digit => digit.wrapping_sub(b'0'),
+    };
+    let digits = std::iter::once(first).chain(number[1..].iter().map(|digit| digit.wrapping_sub(b'0')));
+    let whole = digits.map(u32::from).try_fold(0_u32, |whole, digit| (digit < 10).then_some(whole * 10 + digit));
+    whole.is_some_and(|whole| LETTERS[whole as usize % LETTERS.len()] == *letter)
 }
 
 fn is_email(value: &str) -> bool {
@@ -219,6 +233,8 @@ mod tests {
         assert_eq!(shape_of(&["DE89 3704 0044 0532 0130 00", "GB29NWBK60161331926819"]), Some(Shape::Iban));
         assert_eq!(shape_of(&["018f0000-0000-7000-8000-000000000001"]), Some(Shape::Uuid));
         assert_eq!(shape_of(&["123-45-6789", "987-65-4321"]), Some(Shape::PersonalNumber));
+        assert_eq!(shape_of(&["12345678Z", "X1234567L"]), Some(Shape::PersonalNumber));
+        assert_eq!(shape_of(&["12345678A", "X1234567M"]), None);
         assert_eq!(shape_of(&["10.0.0.1", "192.168.7.9"]), Some(Shape::NetworkAddress));
         assert_eq!(shape_of(&["https://a.org/x", "http://b.org"]), Some(Shape::Link));
         assert_eq!(shape_of(&["2024-01-31", "1999-12-01"]), Some(Shape::Date));

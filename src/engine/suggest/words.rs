@@ -248,7 +248,10 @@ mod tests {
         let mut places: BTreeMap<String, Meaning> = BTreeMap::new();
         for &(meaning, pattern) in WORDS.iter() {
             let (Pattern::Whole(word) | Pattern::Part(word) | Pattern::Beginning(word)) = pattern;
-            assert!(word.bytes().all(|byte| byte.is_ascii_lowercase()) && word.len() > 1, "{word}");
+            assert!(
+                word.chars().all(|letter| letter.is_alphabetic() && !letter.is_uppercase()) && word.len() > 1,
+                "{word}"
+            );
             assert_eq!(places.insert(format!("{pattern:?}"), meaning), None, "{word} twice");
         }
         assert!(WORDS.len() > 800, "{}", WORDS.len());
@@ -274,6 +277,15 @@ mod tests {
             ("Alter", Age),
             ("edad", Age),
             ("leeftijd", Age),
+            ("Возраст", Age),
+            ("年齢", Age),
+            ("Диагноз", Diagnosis),
+            ("Дата рождения", Birth),
+            ("病名", Diagnosis),
+            ("年収", Income),
+            ("诊断", Diagnosis),
+            ("straffet", Conduct),
+            ("matricule", PersonKey),
             ("Ålder", Age),
             ("wiek", Age),
             ("idade", Age),

@@ -400,6 +400,25 @@ fn guarantees_hold_for_persons_of_several_rows() {
     assert!(!printed.contains("--subject"), "{printed}");
     assert_eq!(folder.published(&printed)["unit"], "row");
 
+    // a value of such a column is that of one person, whatever it is named
+    let dni = |csv: &str| {
+        let letter = |number: usize| char::from(b"TRWAGMYFPDXBNJZSQVHLCKE"[number % 23]);
+        (0..150).fold(csv.to_owned(), |csv, i| {
+            csv.replace(&format!("\np{i},"), &format!("\n{:08}{},", 41_000_000 + i, letter(41_000_000 + i)))
+        })
+    };
+    for csv in [
+        visits().replace("patient_id", "pesel"),
+        visits().replace("patient_id", "matricule"),
+        dni(&visits().replace("patient_id", "numero")),
+        visits().replace("\np", "\nx@y.z").replace("patient_id", "kontakt"),
+    ] {
+        let folder = Folder::new(&csv);
+        let (_, printed) = folder.initialized(&[]);
+        assert!(printed.contains("does it identify persons who have several rows? (subject)"), "{printed}");
+        assert_eq!(folder.published(&printed)["unit"]["max_rows"], 2);
+    }
+
     let folder = Folder::new(&visits().replace("patient_id", "x"));
     let (_, printed) = folder.initialized(&["--subject", "x"]);
     assert_eq!(folder.published(&printed)["unit"], json!({"subject": "x", "max_rows": 2}));

@@ -107,17 +107,41 @@ async fn misspelt_rules_are_mended_before_they_are_judged() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_wrong_dataset_hides_no_other_fault() {
     let server = Server::start().await;
-    let document = json!({"dataset": "mine", "priority": 101, "surprise": 1, "method": versatile(&["age -> "])});
-    let answer = server.post("/v1/jobs", &document).await;
-    for (pointer, name) in [
-        ("/dataset", "parameter-range"),
-        ("/priority", "parameter-range"),
-        ("/surprise", "unknown-field"),
-        ("/method/rules/0", "rule-malformed"),
-    ] {
-        answer.fault(pointer, name);
+    let never = "018f0000-0000-7000-8000-000000000001";
+    for dataset in ["mine", never] {
+        let document = json!({"dataset": dataset, "priority": 101, "surprise": 1, "method": versatile(&["age -> "])});
+        for path in ["/v1/jobs", "/v1/plans"] {
+            let answer = server.post(path, &document).await;
+            for (pointer, name) in [
+                ("/dataset", "parameter-range"),
+                ("/priority", "parameter-range"),
+                ("/surprise", "unknown-field"),
+                ("/method/rules/0", "rule-malformed"),
+            ] {
+                answer.fault(pointer, name);
+            }
+            assert_eq!(faults_of(&answer.json()).len(), 4);
+        }
     }
-    assert_eq!(faults_of(&answer.json()).len(), 4);
+    let document = json!({"dataset": never, "method": versatile(&["age -> disease"])});
+    server.post("/v1/jobs", &document).await.problem(404, "not-found");
+    server.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn faults_that_a_plan_does_not_list_are_counted() {
+    let server = Server::start().await;
+    let dataset = server.dataset(HOSPITAL).await;
+    let rules: Vec<String> = (0..150).map(|i| format!("gender -> nobody{i}")).collect();
+    let rules: Vec<&str> = rules.iter().map(String::as_str).collect();
+    let document = json!({"dataset": dataset, "unlisted": "drop", "method": versatile(&rules)});
+    let refused = server.post("/v1/jobs", &document).await.problem(422, "invalid-specification");
+    let planned = server.post("/v1/plans", &document).await.json();
+    let listed = planned["problems"].as_array().map_or(&planned, |problems| &problems[0]);
+    for said in [&refused, listed] {
+        assert_eq!((faults_of(said).len(), &said["others"]), (100, &json!(50)), "{}", said["title"]);
+        assert_eq!(said["title"], "150 faults in the specification");
+    }
     server.stop().await;
 }
 
