@@ -44,7 +44,9 @@ async fn unknown_and_malformed_ids_are_not_found() {
     // one kind of id is not another
     server.get(&format!("/v1/jobs/{dataset}")).await.problem(404, "not-found");
     server.job(UNKNOWN_ID, json!({"method": hospital_method()})).await.problem(404, "not-found");
-    server.post("/v1/plans", &json!({"dataset": UNKNOWN_ID, "method": {}})).await.problem(404, "not-found");
+    let unknown = json!({"dataset": UNKNOWN_ID, "method": hospital_method()});
+    server.post("/v1/plans", &unknown).await.problem(404, "not-found");
+    server.post("/v1/plans", &json!({"dataset": UNKNOWN_ID, "method": {}})).await.fault("/dataset", "parameter-range");
     for malformed in [json!("x"), json!(7), json!(null), json!(packed)] {
         let document = json!({"dataset": malformed, "method": hospital_method()});
         server.post("/v1/jobs", &document).await.fault("/dataset", "parameter-range");
