@@ -18,7 +18,7 @@ pub struct RequestLimits {
     /// Maximum size of a row of a CSV, NDJSON or JSON table
     #[arg(long, env = "GUARDIAN_MAX_ROW_BYTES", value_name = "BYTES", default_value_t = Self::DEFAULT.max_row_bytes, value_parser = chunk_bytes)]
     pub max_row_bytes: u64,
-    /// Maximum size of a record batch of an Arrow stream or a page of a Parquet file
+    /// Maximum size of a record batch of Arrow or a page of a Parquet file
     #[arg(long, env = "GUARDIAN_MAX_BATCH_BYTES", value_name = "BYTES", default_value_t = Self::DEFAULT.max_batch_bytes, value_parser = bytes)]
     pub max_batch_bytes: u64,
     /// Maximum decompressed size of an upload

@@ -11,7 +11,7 @@ pub struct IngestLimits {
     pub max_field_bytes: u64,
     /// Bytes of a record; 1 MiB. More than 1 GiB counts as 1 GiB.
     pub max_record_bytes: u64,
-    /// Bytes of a record batch of an Arrow stream or of a page of a Parquet file, which are read as a whole; 512 MiB.
+    /// Bytes of a record batch of Arrow or of a page of a Parquet file, which are read as a whole; 512 MiB.
     pub max_batch_bytes: u64,
     /// Rows of a table; 2^32 - 2, so that row numbers fit 32 bits.
     pub max_rows: u64,

@@ -18,7 +18,7 @@ pub enum InputFormat {
     Json,
     /// Apache Parquet.
     Parquet,
-    /// An Arrow IPC stream, or an Arrow file (Feather, version 2), which is such a stream with a footer.
+    /// An Arrow IPC stream, or an Arrow file (Feather, version 2).
     Arrow,
 }
 

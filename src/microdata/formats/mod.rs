@@ -11,6 +11,7 @@ mod json_array;
 pub mod ndjson;
 pub(super) mod open;
 pub mod parquet;
+mod spool;
 mod typed;
 
 pub use super::limits::IngestLimits;

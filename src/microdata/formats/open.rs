@@ -1,16 +1,18 @@
-use std::io::Read;
+use std::io::{Cursor, Read};
 use std::path::Path;
 
-use super::arrow::ArrowReader;
+use super::arrow::{ARROW_FILE_MAGIC, ArrowFileReader, ArrowReader};
 use super::csv::{CsvOptions, CsvReader};
 use super::error::IngestError;
 use super::input::{InputFormat, TableReader};
 use super::ndjson::NdjsonReader;
-use super::parquet::{ParquetReader, spooled};
+use super::parquet::ParquetReader;
+use super::spool::spooled;
 use crate::microdata::limits::IngestLimits;
 
-/// Begins to read a table. Of `options`, other formats than CSV use the types. Parquet is read from its end, so it is first
-/// copied to a file in the folder `spool` that has no name and goes with its last handle, however that comes about.
+/// Begins to read a table. Of `options`, other formats than CSV use the types. Parquet and Arrow files are read from their
+/// end, so they are first copied to a file in the folder `spool` that has no name and goes with its last handle, however
+/// that comes about.
 ///
 /// # Errors
 /// [`IngestError`]
@@ -26,6 +28,19 @@ pub fn open(
         InputFormat::Ndjson => Box::new(NdjsonReader::open(body, options.types, limits)?),
         InputFormat::Json => Box::new(NdjsonReader::open_array(body, options.types, limits)?),
         InputFormat::Parquet => Box::new(ParquetReader::open(spooled(body, spool)?, options.types, limits)?),
-        InputFormat::Arrow => Box::new(ArrowReader::open(body, options.types, limits)?),
+        InputFormat::Arrow => {
+            let (is_file, body) = begins_with(body, ARROW_FILE_MAGIC)?;
+            match is_file {
+                true => Box::new(ArrowFileReader::open(spooled(body, spool)?, options.types, limits)?),
+                false => Box::new(ArrowReader::open(body, options.types, limits)?),
+            }
+        }
     })
+}
+
+/// Whether an input begins with `magic`, and the whole input.
+fn begins_with<R: Read>(mut body: R, magic: &[u8]) -> Result<(bool, impl Read + use<R>), IngestError> {
+    let mut beginning = Vec::new();
+    body.by_ref().take(magic.len() as u64).read_to_end(&mut beginning)?;
+    Ok((beginning == magic, Cursor::new(beginning).chain(body)))
 }

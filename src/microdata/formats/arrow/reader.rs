@@ -1,8 +1,8 @@
 //! Reads an Arrow IPC stream into chunks, a record batch at a time.
 //!
 //! Messages are framed here, so that no length is believed before the bytes are there and none may exceed a bound; what is in
-//! them is decoded by `arrow-ipc`, which validates it. A file in the IPC file format is such a stream behind a magic number,
-//! and is read as one. Compressed buffers state their sizes, which are held to the limits before anything is decompressed.
+//! them is decoded by `arrow-ipc`, which validates it. Compressed buffers state their sizes, which are held to the limits
+//! before anything is decompressed.
 
 use std::collections::VecDeque;
 use std::io::Read;
@@ -20,12 +20,9 @@ use crate::microdata::limits::IngestLimits;
 use crate::microdata::{AttributeType, Chunk};
 
 /// The most bytes of the description of a message.
-const MAX_DESCRIPTION: u64 = 16 << 20;
+pub(super) const MAX_DESCRIPTION: u64 = 16 << 20;
 const CONTINUATION: [u8; 4] = [0xFF; 4];
 const END: [u8; 8] = [0xFF, 0xFF, 0xFF, 0xFF, 0, 0, 0, 0];
-const FILE_MAGIC: &[u8; 8] = b"ARROW1\0\0";
-/// Largest number of words by which a writer may pad the magic number after eight bytes.
-const FILE_PADDING: usize = 32;
 
 /// Gives the rows of an Arrow IPC stream as [`Chunk`]s.
 pub struct ArrowReader<R>(Batches<Messages<R>>);
@@ -95,19 +92,6 @@ impl<R: Read> Messages<R> {
             if prefix.is_empty() {
                 return Err(IngestError::Empty);
             }
-            if prefix == FILE_MAGIC[..4] {
-                let rest = self.exactly(4)?;
-                if rest != FILE_MAGIC[4..] {
-                    return Err(damaged());
-                }
-                prefix = self.exactly(4)?;
-                for _ in 0..FILE_PADDING {
-                    if prefix != [0; 4] {
-                        break;
-                    }
-                    prefix = self.exactly(4)?;
-                }
-            }
         }
         if prefix.is_empty() {
             // the marker at the end may be missing, the end of a message may not
@@ -124,6 +108,7 @@ impl<R: Read> Messages<R> {
         }
         let description = self.bounded("bytes of the description of a record batch", length, MAX_DESCRIPTION)?;
         let message = arrow_ipc::root_as_message(&description).map_err(|_| damaged())?;
+        message.header_as_schema().map_or(Ok(()), check_byte_order)?;
         let body = u64::try_from(message.bodyLength()).map_err(|_| damaged())?;
         let body = self.bounded("bytes of a record batch", body, self.max_body)?;
         self.sizes.add(&message, &body)?;
@@ -162,7 +147,7 @@ impl<R: Read> Messages<R> {
         self.decode(marker.to_vec())?;
         self.decoder.finish().map_err(|_| damaged())?;
         self.ended = true;
-        // what follows is the footer of a file, or nothing; the body is read to its end in any case
+        // the body is read to its end in any case
         std::io::copy(&mut self.reader, &mut std::io::sink())?;
         Ok(())
     }
@@ -180,4 +165,9 @@ impl<R: Read + Send> BatchSource for Messages<R> {
             self.advance()?;
         }
     }
+}
+
+/// Refuses numbers in another byte order than the decoder reads.
+pub(super) fn check_byte_order(schema: arrow_ipc::Schema<'_>) -> Result<(), IngestError> {
+    if schema.endianness().equals_to_target_endianness() { Ok(()) } else { Err(damaged()) }
 }

@@ -62,6 +62,7 @@ fn decompressed_bytes(batch: &RecordBatch<'_>, body: &[u8]) -> Result<u64, Inges
     Ok(sum)
 }
 
-fn within(what: &'static str, found: u64, limit: u64) -> Result<(), IngestError> {
+/// Refuses what exceeds its limit.
+pub(super) fn within(what: &'static str, found: u64, limit: u64) -> Result<(), IngestError> {
     if found > limit { Err(IngestError::TooLarge { what, limit, found, row: None }) } else { Ok(()) }
 }

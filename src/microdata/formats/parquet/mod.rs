@@ -4,5 +4,5 @@ mod pages;
 mod reader;
 mod writer;
 
-pub use reader::{ParquetReader, spooled};
+pub use reader::ParquetReader;
 pub use writer::ParquetWriter;
