@@ -1,12 +1,14 @@
 //! Observability of requests: id, span, one log line and metrics.
 
 use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll};
 use std::time::Instant;
 
 use axum::body::{Body, Bytes};
 use axum::extract::{MatchedPath, Request};
-use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::Response;
 use http_body::{Body as HttpBody, Frame, SizeHint};
@@ -57,13 +59,18 @@ pub(in crate::api) async fn trace_request(mut request: Request, next: Next) -> R
         _in_flight: meter::InFlight::begin(),
     };
     let id = HeaderValue::try_from(id.as_str()).ok();
-    let received = RequestBodyBytes { method, route: watch.route.clone() };
+    let is_read = Arc::new(AtomicBool::new(request.body().is_end_stream()));
+    let received = RequestBodyBytes { method, route: watch.route.clone(), is_read: Arc::clone(&is_read) };
     request = request.map(|body| Body::new(CountedBody { body, span: watch.span.clone(), of: received }));
     let span = watch.span.clone();
     let mut response = next.run(request).instrument(span.clone()).await;
     watch.begun(&mut response);
     if let Some(id) = id {
         response.headers_mut().insert(REQUEST_ID, id);
+    }
+    if !is_read.load(Ordering::Relaxed) {
+        // the rest of the body is in the way of a next request, which the client must not begin
+        response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
     }
     response.map(|body| {
         watch.complete = body.is_end_stream();
@@ -150,18 +157,24 @@ struct CountedBody<T> {
 trait CountBytes: Unpin {
     fn bytes(&mut self, number: u64);
 
-    fn end(&mut self) {}
+    fn end(&mut self);
 }
 
 /// Counts the body of a request.
 struct RequestBodyBytes {
     method: &'static str,
     route: String,
+    /// Whether the body was read to its end.
+    is_read: Arc<AtomicBool>,
 }
 
 impl CountBytes for RequestBodyBytes {
     fn bytes(&mut self, number: u64) {
         meter::received(self.method, &self.route, number);
+    }
+
+    fn end(&mut self) {
+        self.is_read.store(true, Ordering::Relaxed);
     }
 }
 

@@ -203,10 +203,15 @@ async fn heads_of_parts_are_bounded() {
         server.send(request.body(body)).await
     };
     // a long file after a head is no long head
-    assert_eq!(sent("/v1/datasets", form(60_000, 500_000)).await.ok(201)["rows"], 500_000);
+    let taken = sent("/v1/datasets", form(60_000, 500_000)).await;
+    assert_eq!(taken.ok(201)["rows"], 500_000);
+    assert_eq!(taken.header("connection"), "");
     for path in ["/v1/datasets", "/v1/verifications"] {
-        let problem = sent(path, form(3_000_000, 3)).await.problem(400, "malformed-request");
+        let refused = sent(path, form(3_000_000, 3)).await;
+        let problem = refused.problem(400, "malformed-request");
         assert_eq!(problem["limit"], 65_536, "{path}: {problem}");
+        // the rest of the body is not read, so that no client may go on with this connection
+        assert_eq!(refused.header("connection"), "close", "{path}");
         // what precedes the first part counts, too
         let problem = sent(path, "x".repeat(3_000_000)).await.problem(400, "malformed-request");
         assert_eq!(problem["limit"], 65_536, "{path}");
