@@ -1,5 +1,7 @@
 //! Person keys of the rows of a table.
 
+use std::borrow::Cow;
+
 use unicode_normalization::UnicodeNormalization;
 
 use super::fold::Fold;
@@ -43,42 +45,72 @@ pub(super) struct KeyComponents<'a, H: ?Sized> {
 struct ComponentColumn<'a> {
     number: usize,
     column: &'a ChunkColumn,
-    /// Folded, and as it counts as written. None of what is missing or empty.
-    texts: Vec<Option<ComponentTexts>>,
+    /// None of what is missing or empty.
+    texts: Vec<Option<ComponentTexts<'a>>>,
 }
 
-struct ComponentTexts {
-    folded: String,
-    spelling: String,
+struct ComponentTexts<'a> {
+    folded: Cow<'a, str>,
+    /// As it counts as written, if that is another text.
+    spelling: Option<Cow<'a, str>>,
+}
+
+impl<'a> ComponentTexts<'a> {
+    fn new(fold: Fold, value: &'a [u8]) -> Option<Self> {
+        let text = String::from_utf8_lossy(value);
+        let folded = match &text {
+            Cow::Borrowed(text) => fold.apply(text),
+            Cow::Owned(text) => Cow::Owned(fold.apply(text).into_owned()),
+        };
+        if folded.is_empty() {
+            return None;
+        }
+        let spelling = (fold != Fold::Exact).then(|| if text.is_ascii() { text } else { text.nfc().collect() });
+        let spelling = spelling.filter(|spelling| *spelling != folded);
+        Some(Self { folded, spelling })
+    }
+
+    fn spelling(&self) -> &str {
+        self.spelling.as_ref().unwrap_or(&self.folded)
+    }
 }
 
 impl<'a, H: KeyedHasher + ?Sized> KeyComponents<'a, H> {
     pub(super) fn new(hasher: &'a H, system: &SystemColumns, chunk: &'a Chunk) -> Self {
-        let texts = |value: &[u8]| {
-            let text = String::from_utf8_lossy(value);
-            let folded = system.fold.apply(&text).into_owned();
-            let spelling = if system.fold == Fold::Exact { folded.clone() } else { text.nfc().collect() };
-            (!folded.is_empty()).then_some(ComponentTexts { folded, spelling })
-        };
         let column = |&number: &usize| {
             let column = &chunk.columns[number];
-            let texts = std::iter::once(None).chain(column.values().iter().map(texts)).collect();
-            ComponentColumn { number, column, texts }
+            let texts = column.values().iter().map(|value| ComponentTexts::new(system.fold, value));
+            ComponentColumn { number, column, texts: std::iter::once(None).chain(texts).collect() }
         };
         Self { hasher, system: system.system.clone(), columns: system.columns.iter().map(column).collect() }
     }
 
     /// The key of a row, or the column that it has no value of.
     pub(super) fn key(&self, row: usize) -> Result<RowKey, usize> {
-        let (mut folded, mut spelling) = (vec![self.system.as_bytes()], vec![self.system.as_bytes()]);
-        for ComponentColumn { number, column, texts } in &self.columns {
-            let texts = texts[column.codes().get(row) as usize].as_ref().ok_or(*number)?;
-            folded.push(texts.folded.as_bytes());
-            spelling.push(texts.spelling.as_bytes());
-        }
-        let person = self.hasher.keyed("person", &folded).0;
-        let spelling = if spelling == folded { person } else { self.hasher.keyed("spelling", &spelling).0 };
+        let texts = self.texts(row)?;
+        let person = self.person(&texts);
+        let spelling = match texts.iter().any(|texts| texts.spelling.is_some()) {
+            true => self.keyed("spelling", texts.iter().map(|texts| texts.spelling())),
+            false => person,
+        };
         Ok(RowKey { person, spelling })
+    }
+
+    /// The texts of the components of a row, or the column that it has no value of.
+    fn texts(&self, row: usize) -> Result<Vec<&ComponentTexts<'a>>, usize> {
+        let texts = self.columns.iter().map(|ComponentColumn { number, column, texts }| {
+            texts[column.codes().get(row) as usize].as_ref().ok_or(*number)
+        });
+        texts.collect()
+    }
+
+    fn person<'t>(&'t self, texts: &'t [&ComponentTexts<'_>]) -> u128 {
+        self.keyed("person", texts.iter().map(|texts| texts.folded.as_ref()))
+    }
+
+    fn keyed<'t>(&'t self, label: &str, texts: impl Iterator<Item = &'t str>) -> u128 {
+        let texts: Vec<&[u8]> = std::iter::once(self.system.as_str()).chain(texts).map(str::as_bytes).collect();
+        self.hasher.keyed(label, &texts).0
     }
 }
 
@@ -89,5 +121,6 @@ pub fn person_hashes<H: KeyedHasher + ?Sized>(
     chunk: &Chunk,
 ) -> Vec<Option<KeyedHash>> {
     let components = KeyComponents::new(hasher, system, chunk);
-    (0..chunk.rows as usize).map(|row| components.key(row).ok().map(|key| KeyedHash(key.person))).collect()
+    let person = |row| components.texts(row).ok().map(|texts| KeyedHash(components.person(&texts)));
+    (0..chunk.rows as usize).map(person).collect()
 }

@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use guardian::engine;
 use guardian::engine::EngineError;
 use guardian::problem::{Kind, Problem};
 use guardian::publication::CheckName;
-use guardian::report::{MethodDetailsForm, NightCounts, RepublishForm};
+use guardian::report::{Manifest, MethodDetailsForm, NightCounts, RepublishForm};
 use serde_json::{Value, json};
 
 use crate::support::library::verified;
@@ -229,4 +230,23 @@ fn uniform_bucketization_is_republished_too() {
     let published = population.publish(&csv(&left), &terms, 2).unwrap();
     assert_eq!((form(&published).rows, form(&published).counterfeits), (3, 1));
     verified(&published.job, &published.manifest, &published.files, false);
+}
+
+#[test]
+fn more_nights_or_rows_than_can_be_read_are_refused() {
+    let table = csv(&persons(0, &["a", "b", "a", "b"]));
+    let published = Population::default().publish(&table, &document(2, json!({})), 1).unwrap();
+    let manifest = &published.manifest;
+    let check = |manifests: &[&Manifest], found: u64| {
+        let problem = engine::Intersection::check_work(manifests).unwrap_err();
+        assert_eq!((problem.kind, problem.to_json("")["found"].as_u64()), (Kind::WorkLimit, Some(found)));
+    };
+    engine::Intersection::check_work(&vec![manifest; 4_096]).unwrap();
+    check(&vec![manifest; 4_097], 4_097);
+    let mut long = manifest.clone();
+    long.tables[0].parts[0].rows = 199_999_999;
+    long.tables[0].parts[1].rows = 1;
+    engine::Intersection::check_work(&[&long]).unwrap();
+    let rows: u64 = manifest.tables[0].parts.iter().map(|part| part.rows).sum();
+    check(&[&long, manifest], 200_000_000 + rows);
 }
