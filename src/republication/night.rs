@@ -332,17 +332,19 @@ impl<'a> NightInProgress<'a> {
 
     fn finish(mut self, forget_after: Option<u32>) -> Night {
         let mut bucket_of = vec![None; self.rows.len()];
-        let mut number: HashMap<u32, u32> = HashMap::new();
+        const UNSEEN: u32 = u32::MAX;
+        let mut number = vec![UNSEEN; self.state.buckets.len()];
         let mut buckets: Vec<NightBucket> = Vec::new();
         self.published.sort_unstable_by_key(|published| published.row);
         for published in &self.published {
             let bucket = self.state.members[published.member as usize].bucket;
-            let at = *number.entry(bucket).or_insert_with(|| {
+            let at = &mut number[bucket as usize];
+            if *at == UNSEEN {
+                *at = buckets.len() as u32;
                 buckets.push(NightBucket { signature: self.state.signature(bucket).to_vec(), members: 0 });
-                buckets.len() as u32 - 1
-            });
-            buckets[at as usize].members += 1;
-            bucket_of[published.row as usize] = Some(at);
+            }
+            buckets[*at as usize].members += 1;
+            bucket_of[published.row as usize] = Some(*at);
         }
         let values = self.state.values.clone();
         // not yet that of this night

@@ -219,11 +219,16 @@ pub(in crate::engine) struct WrittenNight<'a> {
 /// The buckets of a night, with the values that some signature has, and its state.
 fn persistent(night: Night) -> (PersistentBuckets, State) {
     let Night { bucket_of, buckets, values, state, .. } = night;
-    let used: BTreeSet<u32> = buckets.iter().flat_map(|bucket| bucket.signature.iter().copied()).collect();
-    let place: BTreeMap<u32, u32> = used.iter().copied().zip(0..).collect();
-    let signatures =
-        buckets.into_iter().map(|bucket| bucket.signature.iter().map(|value| place[value]).collect()).collect();
-    let values = used.into_iter().map(|value| values[value as usize].clone()).collect();
+    let mut is_used = vec![false; values.len()];
+    buckets.iter().flat_map(|bucket| &bucket.signature).for_each(|value| is_used[*value as usize] = true);
+    // the number of used values before each
+    let before = is_used.iter().scan(0, |next, used| Some(std::mem::replace(next, *next + u32::from(*used))));
+    let place: Vec<u32> = before.collect();
+    let signatures = buckets
+        .into_iter()
+        .map(|bucket| bucket.signature.iter().map(|value| place[*value as usize]).collect())
+        .collect();
+    let values = values.into_iter().zip(is_used).filter_map(|(value, used)| used.then_some(value)).collect();
     (PersistentBuckets { bucket_of, signatures, values }, state)
 }
 

@@ -158,6 +158,25 @@ fn expected_codes<'o>(
     Ok(codes)
 }
 
+/// Pairs of a bucket and a value, rising, each with how often it occurs.
+type BucketValues = Vec<((u32, u32), u64)>;
+
+/// How often each pair of a bucket and a value occurs.
+fn occurrences(pairs: impl Iterator<Item = (u32, u32)>) -> BucketValues {
+    let mut pairs: Vec<(u32, u32)> = pairs.collect();
+    pairs.sort_unstable();
+    pairs.chunk_by(PartialEq::eq).map(|equal| (equal[0], equal.len() as u64)).collect()
+}
+
+/// Whether each pair occurs in `all` as often as in `some`, or more often.
+fn includes(all: &BucketValues, some: &BucketValues) -> bool {
+    let mut all = all.iter().peekable();
+    some.iter().all(|(pair, count)| {
+        while all.next_if(|(other, _)| other < pair).is_some() {}
+        all.peek().is_some_and(|(other, found)| other == pair && found >= count)
+    })
+}
+
 /// Compares a part of one column that has counterfeits with the original.
 ///
 /// Each counterfeit is a value that its bucket lacks otherwise.
@@ -175,21 +194,15 @@ fn with_counterfeits(input: &VerifierInput<'_>, index: usize, part: &ParsedPart,
     };
     // without the assignment, the part as a whole is compared
     let bucket_of = |label: u32| if assigned.is_some() { label } else { 0 };
-    let mut shown: BTreeMap<(u32, u32), u64> = BTreeMap::new();
-    for (&label, code) in labels.iter().zip(column.codes.iter()) {
-        *shown.entry((bucket_of(label), code)).or_default() += 1;
-    }
-    let mut expected: BTreeMap<(u32, u32), u64> = BTreeMap::new();
+    let shown = occurrences(labels.iter().map(|&label| bucket_of(label)).zip(column.codes.iter()));
     let is_unpublished = |row: usize| part.is_varying && assigned.is_some_and(|assigned| assigned[row] == 0);
-    for (row, &code) in real.iter().enumerate().filter(|(row, _)| !is_unpublished(*row)) {
-        *expected.entry((assigned.map_or(0, |assigned| assigned[row]), code)).or_default() += 1;
-    }
+    let rows = real.iter().enumerate().filter(|(row, _)| !is_unpublished(*row));
+    let expected = occurrences(rows.map(|(row, &code)| (assigned.map_or(0, |assigned| assigned[row]), code)));
     // without the assignment, any row may be suppressed: the placement of rows is checked
     if assigned.is_none() && part.is_varying && input.publication.suppressed > 0 {
         return;
     }
-    let lacking = expected.iter().filter(|(key, count)| shown.get(key).is_none_or(|found| found < count)).count();
-    if lacking > 0 {
+    if !includes(&shown, &expected) {
         return log
             .fail(CheckName::Content, format!("{place}: buckets lack values of the rows that were put into them"));
     }
@@ -198,9 +211,9 @@ fn with_counterfeits(input: &VerifierInput<'_>, index: usize, part: &ParsedPart,
     }
     let mut fakes: BTreeMap<u32, u64> = BTreeMap::new();
     for ((label, code), count) in shown {
-        match expected.get(&(label, code)) {
-            None if count == 1 => *fakes.entry(label).or_default() += 1,
-            Some(real) if *real == count => {}
+        match expected.binary_search_by_key(&(label, code), |(pair, _)| *pair) {
+            Err(_) if count == 1 => *fakes.entry(label).or_default() += 1,
+            Ok(at) if expected[at].1 == count => {}
             _ => {
                 let detail = format!("{place}: a counterfeit has a value that its bucket has otherwise");
                 return log.fail(CheckName::Content, detail);

@@ -1,6 +1,8 @@
 //! Claims and figures of a night of a republished table, from its parts alone.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
+
+use ahash::AHashSet;
 
 use crate::publication::{
     BucketFill, Guarantee, MethodDetails, PastNight, Protected, RepublishDetails, RepublishFigures, RowMeaning,
@@ -60,31 +62,33 @@ pub(in crate::verifier) fn check(input: &VerifierInput<'_>, parts: &[ParsedPart]
     let (Some(rows), Some(labels), [column]) = (&known.labels, &slots.labels, &slots.columns[..]) else {
         return log.fail(CheckName::Buckets, "the parts of a republished table cannot be read");
     };
-    let mut members: BTreeMap<u32, u64> = BTreeMap::new();
-    rows.iter().for_each(|&label| *members.entry(label).or_default() += 1);
-    let mut signatures: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
-    labels.iter().zip(column.codes.iter()).for_each(|(&label, code)| signatures.entry(label).or_default().push(code));
+    let mut members = rows.clone();
+    members.sort_unstable();
+    let mut members = members.chunk_by(PartialEq::eq).peekable();
+    let mut slots: Vec<(u32, u32)> = labels.iter().copied().zip(column.codes.iter()).collect();
+    slots.sort_unstable();
+    let mut signatures: AHashSet<Vec<u32>> = AHashSet::new();
     let mut fills: BTreeMap<(u64, u64), u64> = BTreeMap::new();
-    for (label, signature) in &mut signatures {
-        signature.sort_unstable();
-        let size = signature.len() as u64;
-        let counterfeits = size.checked_sub(members.get(label).copied().unwrap_or(0));
-        let Some(counterfeits) = counterfeits.filter(|counterfeits| *counterfeits < size) else {
+    for bucket in slots.chunk_by(|(one, _), (other, _)| one == other) {
+        let size = bucket.len() as u64;
+        let members = members.next_if(|members| members[0] == bucket[0].0);
+        let counterfeits = members.and_then(|members| size.checked_sub(members.len() as u64));
+        let Some(counterfeits) = counterfeits else {
             return log.fail(CheckName::Buckets, "a bucket has no members, or more of them than slots");
         };
         *fills.entry((size, counterfeits)).or_default() += 1;
+        signatures.insert(bucket.iter().map(|(_, code)| *code).collect());
     }
-    let distinct: BTreeSet<&Vec<u32>> = signatures.values().collect();
     let found = RepublishFigures {
         rows: rows.len() as u64,
-        slots: labels.len() as u64,
-        signatures: distinct.len() as u64,
+        slots: slots.len() as u64,
+        signatures: signatures.len() as u64,
         buckets: fills
             .into_iter()
             .map(|((size, counterfeits), buckets)| BucketFill { size, counterfeits, buckets })
             .collect(),
     };
-    if members.len() != signatures.len() || found != claimed.figures {
+    if members.next().is_some() || found != claimed.figures {
         log.fail(CheckName::Buckets, "the figures of the night are not those of its parts");
     }
 }
