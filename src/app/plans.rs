@@ -22,7 +22,7 @@ use crate::publication::NoticeKind;
 use crate::random::{RandomStreams, ReleaseKey};
 use crate::report::SpecificationNotice;
 use crate::spec::DocumentSource;
-use crate::{engine, inputs};
+use crate::{engine, inputs, problem};
 
 impl AppService {
     /// The dry run of a document. Loads the columns it uses.
@@ -86,6 +86,27 @@ impl AppService {
         plan.warnings.extend(unrelated.filter(|_| !is_unproven && reused.is_none()));
         plan.warnings.extend(reused.map(reuse_notice));
         Ok(plan)
+    }
+
+    /// The problem of a document with the remedies that a plan gives of bounds: it tries them on the rows, and counts of single columns
+    /// say only what no rows allow. Where nothing can be planned, remedies stay as they are.
+    pub(super) async fn tried_on_rows(&self, caller: &Caller, document: &Value, mut problem: Problem) -> Problem {
+        let is_bound = |fault: &Fault| {
+            matches!(fault.kind, Kind::RuleIneligible | Kind::InfeasibleRoot) && !fault.remedies.is_empty()
+        };
+        if !problem.errors.iter().any(is_bound) {
+            return problem;
+        }
+        let tried: Vec<Fault> = match self.plan(caller, document).await {
+            Ok(plan) => plan.problems.iter().filter_map(problem::faults_of).flatten().collect(),
+            Err(refused) => refused.errors,
+        };
+        for fault in problem.errors.iter_mut().filter(|fault| is_bound(fault)) {
+            if let Some(same) = tried.iter().find(|of| (&of.pointer, of.kind) == (&fault.pointer, fault.kind)) {
+                fault.remedies.clone_from(&same.remedies);
+            }
+        }
+        problem
     }
 
     /// What a plan is checked against: the ledger without the release that an equal job would give back.

@@ -334,7 +334,10 @@ impl AppService {
         let resolved = self.resolve(caller, document, DocumentSource::Http).await?;
         let context = match resolved.into_context(document, &self.limits) {
             Ok(context) => context,
-            Err((document, faults)) => return Err(remedied(*document, Problem::of_faults(faults)).await),
+            Err((faulty, faults)) => {
+                let problem = remedied(*faulty, Problem::of_faults(faults)).await;
+                return Err(self.tried_on_rows(caller, document, problem).await);
+            }
         };
         let JobContext { dataset, specification, .. } = &context;
         let overrides = [

@@ -72,6 +72,7 @@ fn operation_in_words(operation: &Value) -> String {
         Some("add") => format!("add {}: {value}", text("path")),
         Some("replace") => format!("set {} to {value}", text("path")),
         Some("move") => format!("move {} to {}", text("from"), text("path")),
+        Some("test") => format!("if {} is {value}", text("path")),
         _ => format!("{} {}", text("op"), text("path")),
     }
 }

@@ -9,12 +9,18 @@ const COUNT_MEMBERS: [&str; 5] = ["largest_l", "largest_k", "smallest_h", "proof
 /// Members of `strata` that reveal a count.
 const STRATA_COUNTS: [&str; 2] = ["ineligible", "of"];
 /// Repairs that state a count of the data.
-const REPAIRS_WITH_COUNTS: [&str; 1] = ["lower_l"];
+const REPAIRS_WITH_COUNTS: [&str; 6] = ["lower_l", "lower_k", "raise_c", "raise_alpha", "raise_t", "raise_thresholds"];
 /// Faults whose detail reveals a count.
 const KINDS_WITH_COUNTS: [Kind; 3] = [Kind::RuleIneligible, Kind::InfeasibleRoot, Kind::CanBeConcluded];
 /// Faults whose remedies were found by counts: a detail has none.
-const KINDS_WITH_COUNTED_REMEDIES: [Kind; 5] =
-    [Kind::NoNoise, Kind::DomainTooSmall, Kind::InfeasibleSizes, Kind::ThresholdMissing, Kind::ThresholdUnused];
+const KINDS_WITH_COUNTED_REMEDIES: [Kind; 6] = [
+    Kind::NoNoise,
+    Kind::MultiSaEmpty,
+    Kind::DomainTooSmall,
+    Kind::InfeasibleSizes,
+    Kind::ThresholdMissing,
+    Kind::ThresholdUnused,
+];
 
 /// Replaces a detail that reveals a count.
 const fn detail_without_counts(kind: Kind) -> &'static str {

@@ -281,8 +281,8 @@ pub struct FaultRemedy {
 #[schema(as = PatchOperation)]
 #[expect(dead_code, reason = "the schema of what patches are made of")]
 pub struct PatchOperationDocument {
-    /// What is done at the place: `add`, `remove`, `replace` or `move`.
-    #[schema(pattern = "^(add|remove|replace|move)$")]
+    /// What is done at the place: `add`, `remove`, `replace`, `move`, or `test`: nothing is changed where it is another value.
+    #[schema(pattern = "^(add|remove|replace|move|test)$")]
     op: String,
     /// A JSON pointer (RFC 6901).
     path: String,

@@ -46,9 +46,9 @@ pub fn read(document: &Value, schema: &DatasetSchema<'_>, origin: DocumentSource
         let reason = no_rules_reason.value.map(|reason| reason.0);
         let method = draft::read(method, reason, &columns, &attributes, &mut faults);
         let drafts = tables.value.as_ref().map(|tables| tables.drafts.as_slice());
-        let document =
-            DraftDocument { columns: &columns, schema, general, attributes: &attributes, method, tables: drafts };
-        let resolved = resolve(document, &mut faults);
+        let (columns, attributes) = (&columns, &attributes[..]);
+        let draft = DraftDocument { document, columns, schema, general, attributes, method, tables: drafts };
+        let resolved = resolve(draft, &mut faults);
         // faulty proposed tables are not replaced by others
         resolved.filter(|_| !tables.is_faulty || !origin.is_plan())
     });

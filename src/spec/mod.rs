@@ -41,7 +41,7 @@ pub use methods::types::{
     DeclaredDependency, DecompositionScore, DependencySearch, GeneralizeSpec, UadColoring, UadSettings, VersatileSpec,
 };
 pub use offered::{OFFERED_K, OFFERED_PERCENTS, OFFERED_T, OfferedGuarantee};
-pub use remedies::{in_whole_members, read_or_remedy, rewritten, with_remedies};
+pub use remedies::{fitted, in_whole_members, read_or_remedy, with_remedies};
 pub use requests::analysis::{DifferentialInference, read_differential_inference};
 pub use requests::attacks::{Attack, AttackOptions, AttackRequest, read_attack_request};
 pub use requests::policy::{expand_policy, faults_on_any_table, policy_of, read_policy};

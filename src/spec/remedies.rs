@@ -19,7 +19,7 @@ use serde_json::Value;
 use crate::problem::{Fault, FaultRemedy, Kind, Problem};
 use candidate::Candidate;
 use patch::{MAX_SIZE, apply, size};
-pub use rewritten::{in_whole_members, rewritten};
+pub use rewritten::{fitted, in_whole_members};
 
 /// How many faults of a document get remedies: each candidate is a reading of the whole document.
 const MAX_REMEDIED: usize = 10;
@@ -56,7 +56,10 @@ pub fn with_remedies(mut problem: Problem, document: &Value, read: impl Fn(&Valu
     for fault in problem.errors.iter_mut().filter(mendable).take(MAX_REMEDIED) {
         let mut offered = std::mem::take(&mut fault.remedies);
         let mut families = Vec::new();
-        for candidate in candidates(fault, document).into_iter().take(MAX_TRIED) {
+        // what was tried on the data needs no guess from its counts
+        let is_bound = matches!(fault.kind, Kind::RuleIneligible | Kind::InfeasibleRoot) && !offered.is_empty();
+        let candidates = if is_bound { Vec::new() } else { candidates(fault, document) };
+        for candidate in candidates.into_iter().take(MAX_TRIED) {
             let is_known = offered.iter().any(|remedy| remedy.title == candidate.title)
                 || candidate.family.is_some_and(|family| families.contains(&family));
             if is_known || offered.len() >= MAX_REMEDIES {

@@ -2,6 +2,7 @@
 //! no word of a person is a remedy too, as are changes that end other faults of the data.
 
 mod unlisted;
+mod weaker;
 
 use serde_json::{Map, Value, json};
 
@@ -19,8 +20,8 @@ use crate::spec::{Algorithm, BucketSizeChoice, MethodSpec, SequentialSpec, Speci
 
 /// Maximal number of repairs that are tried for a specification; those behind are not listed.
 ///
-/// A fault of a rule has at most seven candidates, so two such faults are tried in full.
-const MAX_TRIALS: usize = 14;
+/// A fault of a rule has at most seven candidates, and the strictest parameter is found within nine; so two such faults are tried in full.
+const MAX_TRIALS: usize = 32;
 
 /// The repairs in the order in which they are listed.
 const ORDER: [&str; 9] = [
@@ -79,9 +80,11 @@ impl Repair {
         match self.name {
             "leave_out_of_known" => format!("leave {value} out of what the adversary knows"),
             "name_in_x" => format!("name {value} in x"),
-            "lower_l" => format!("ask for l = {value}"),
-            "lower_k" => format!("ask for k = {value}"),
-            "raise_h" => format!("ask for h = {value}"),
+            "lower_l" | "lower_k" | "raise_h" | "raise_c" | "raise_t" | "raise_alpha" => {
+                let (_, parameter) = self.name.split_once('_').unwrap_or_default();
+                format!("ask for {parameter} = {value}")
+            }
+            "raise_thresholds" => format!("let each value take {value} of a bucket"),
             "drop" => format!("drop {value}"),
             "reference" => format!("compare with the {value}"),
             "diversity" => "let each bucket keep the guarantee by itself".to_owned(),
@@ -94,14 +97,43 @@ impl Repair {
     }
 
     /// The same as a patch of the document that was sent; `None` where a person has to give a reason.
-    fn remedy(&self, written: &Value) -> Option<FaultRemedy> {
+    fn remedy(&self, Specification { document, normalized, .. }: &Specification) -> Option<FaultRemedy> {
         if !self.reasons.is_empty() {
             return None;
         }
-        let mut patched = written.clone();
+        let mut patched = normalized.clone();
         json_patch::merge(&mut patched, &self.patch);
-        Some(FaultRemedy { title: self.title(), patch: spec::rewritten(written, &patched, false)? })
+        Some(FaultRemedy { title: self.title(), patch: spec::fitted(normalized, &patched, document)? })
     }
+}
+
+/// A fault whose repairs are tried, among all that were found.
+#[derive(Clone, Copy)]
+struct FaultTrial<'a> {
+    fault: &'a Fault,
+    found: &'a [Fault],
+}
+
+impl FaultTrial<'_> {
+    /// Whether a fault of a changed document is this one, or one that the change led to.
+    fn is_left(&self, other: &Fault) -> bool {
+        let Self { fault, found } = self;
+        let is_rule =
+            |of: &Fault| matches!(of.kind, Kind::RuleImpossible | Kind::RuleIneligible | Kind::GuaranteeUnsupported);
+        let is_same = other.pointer == fault.pointer && (is_rule(other) || other.kind == fault.kind);
+        let is_known = found.iter().any(|known| (&known.pointer, known.kind) == (&other.pointer, other.kind));
+        is_same || (!is_known && !is_elsewhere(&other.pointer, &fault.pointer))
+    }
+}
+
+/// Whether two pointers are to different rules or requirements.
+fn is_elsewhere(a: &str, b: &str) -> bool {
+    let entry = |pointer: &str| -> Option<String> {
+        let mut names = pointer.strip_prefix("/method/")?.split('/');
+        let list = names.next().filter(|list| matches!(*list, "rules" | "requirements"))?;
+        Some(format!("{list}/{}", names.next()?))
+    };
+    entry(a).zip(entry(b)).is_some_and(|(a, b)| a != b)
 }
 
 impl RepairTrials<'_> {
@@ -109,21 +141,25 @@ impl RepairTrials<'_> {
     pub(in crate::engine) fn tried(&self, faults: Vec<Fault>) -> Result<Vec<Fault>, Cancelled> {
         let mut trials = MAX_TRIALS;
         let mut tried = Vec::new();
-        for mut fault in faults {
+        for mut fault in faults.clone() {
             let listed = fault.members.remove("repairs");
+            let of = FaultTrial { fault: &fault, found: &faults };
             let candidates = match &listed {
                 Some(Value::Array(listed)) => self.candidates(listed, &fault),
                 _ => self.unlisted(&fault),
             };
-            let mut repairs = self.holding(candidates, &fault, &mut trials)?;
+            let mut repairs = self.holding(candidates, of, &mut trials)?;
+            if repairs.iter().all(|repair| repair.name != "lower_l") {
+                let at = if listed.is_some() { repairs.len() } else { 0 };
+                repairs.splice(at..at, self.weakened(of, &mut trials)?);
+            }
             // where the rules have to stay as they are, other tables may keep them
             if fault.kind == Kind::RuleImpossible && repairs.iter().all(|repair| !repair.reasons.is_empty()) {
                 let others = [Algorithm::Auto, Algorithm::SingleAttribute].into_iter();
                 let others = others.filter_map(|algorithm| self.other_algorithm(algorithm)).collect();
-                repairs.splice(0..0, self.holding(others, &fault, &mut trials)?);
+                repairs.splice(0..0, self.holding(others, of, &mut trials)?);
             }
-            let written = &self.specification.normalized;
-            fault.remedies.extend(repairs.iter().filter_map(|repair| repair.remedy(written)));
+            fault.remedies.extend(repairs.iter().filter_map(|repair| repair.remedy(self.specification)));
             if listed.is_some() {
                 fault = fault.with("repairs", repairs.iter().map(Repair::to_json).collect::<Vec<_>>());
             }
@@ -167,10 +203,10 @@ impl RepairTrials<'_> {
     }
 
     /// The repairs that hold, as far as trials are left.
-    fn holding(&self, repairs: Vec<Repair>, fault: &Fault, trials: &mut usize) -> Result<Vec<Repair>, Cancelled> {
+    fn holding(&self, repairs: Vec<Repair>, of: FaultTrial<'_>, trials: &mut usize) -> Result<Vec<Repair>, Cancelled> {
         let mut holding = Vec::new();
         for repair in repairs {
-            if *trials > 0 && self.holds(&repair, fault)? {
+            if *trials > 0 && self.holds(&repair, of)? {
                 holding.push(repair);
             }
             *trials = trials.saturating_sub(1);
@@ -178,28 +214,24 @@ impl RepairTrials<'_> {
         Ok(holding)
     }
 
-    /// Whether a repair leaves no fault like this one.
-    fn holds(&self, repair: &Repair, repaired: &Fault) -> Result<bool, Cancelled> {
-        let is_same = |fault: &Fault| {
-            let is_rule =
-                matches!(fault.kind, Kind::RuleImpossible | Kind::RuleIneligible | Kind::GuaranteeUnsupported);
-            fault.pointer == repaired.pointer && (is_rule || fault.kind == repaired.kind)
-        };
+    /// Whether a repair leaves no fault like this one, and leads to no other one there.
+    fn holds(&self, repair: &Repair, of: FaultTrial<'_>) -> Result<bool, Cancelled> {
+        let is_left = |fault: &Fault| of.is_left(fault);
         let is_join = matches!(repair.specification.method, MethodSpec::Sequential(_));
         let prepared = match (self.prepare)(&repair.specification, repair.dependencies.clone(), repair.dropped) {
             Ok(prepared) => prepared,
             // what is left out can be tied to the other releases all the more
             Err(PlanError::Refused(_)) if is_join && repair.name == "drop" => return Ok(false),
-            Err(PlanError::Refused(PlanRefusal(faults))) => return Ok(!faults.iter().any(is_same)),
+            Err(PlanError::Refused(PlanRefusal(faults))) => return Ok(!faults.iter().any(is_left)),
             Err(PlanError::Cancelled(cancelled)) => return Err(cancelled),
         };
-        if prepared.misnamed.iter().any(is_same) {
+        if prepared.misnamed.iter().any(is_left) {
             return Ok(false);
         }
         let Err(PlanRefusal(faults)) = feasible_design(&prepared, &repair.specification) else {
             return Ok(true);
         };
-        Ok(!faults.iter().any(is_same))
+        Ok(!faults.iter().any(is_left))
     }
 
     /// A listed repair as a change of the document; `None` where the document cannot say it.

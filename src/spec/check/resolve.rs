@@ -3,6 +3,8 @@
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
+use serde_json::Value;
+
 use super::attributes::{
     check_accounted, check_attribute, check_choice_of_rows, check_distances, check_excludable, check_leaves,
     published_names,
@@ -31,6 +33,8 @@ use crate::spec::methods::slicing::{DraftSlicing, SlicingSpec};
 pub(in crate::spec) struct DraftDocument<'a, 'c> {
     pub(in crate::spec) columns: &'a DatasetColumns<'c>,
     pub(in crate::spec) schema: &'a DatasetSchema<'c>,
+    /// The document itself.
+    pub(in crate::spec) document: &'a Value,
     pub(in crate::spec) general: GeneralMembers,
     /// The options of each column.
     pub(in crate::spec) attributes: &'a [AttributeOptions],
@@ -56,7 +60,7 @@ pub(in crate::spec) fn resolve(document: DraftDocument<'_, '_>, faults: &mut Fau
     let used = used_columns(&document, faults);
     let (published_names, warnings) = resolve_names(&document, &used, faults)?;
     check_workload(&document.general, &used, faults);
-    let DraftDocument { columns, schema, general, attributes, method, tables } = document;
+    let DraftDocument { document, columns, schema, general, attributes, method, tables } = document;
     let method = method?;
     let mut scope = ResolutionScope { columns, attributes, general: &general, used: &used, attrs: HashMap::new() };
     check_measures(&method, &scope, faults);
@@ -100,6 +104,7 @@ pub(in crate::spec) fn resolve(document: DraftDocument<'_, '_>, faults: &mut Fau
         warnings,
         normalized,
         reuse_form,
+        document: document.clone(),
         used,
     };
     check_republication(&specification, schema, columns.origin, faults);

@@ -71,7 +71,9 @@ pub struct Specification {
     pub unit: Unit,
     /// Warnings for the plan.
     pub warnings: Vec<SpecWarning>,
-    /// The document with defaults filled in and rules in object form.
+    /// The document as it was read.
+    pub document: Value,
+    /// The document with defaults filled in and rules in object form; a rule that cannot be read stands as it is.
     pub normalized: Value,
     /// What enters the reuse key: `normalized` without what has no effect on the release. Columns that are not published
     /// are not named in it, however they were dropped. Serialize it with sorted members.

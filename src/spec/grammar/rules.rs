@@ -34,6 +34,13 @@ pub(in crate::spec) struct DraftRule {
     pub(in crate::spec) guarantee: Guarantee,
 }
 
+impl DraftRule {
+    /// Its position in the document.
+    fn index(&self) -> Option<usize> {
+        self.pointer.rsplit_once('/')?.1.parse().ok()
+    }
+}
+
 /// The member `rules`: the rules as the document has them, and as they were read once the default guarantee is known.
 #[derive(Clone, Default, Debug)]
 pub(in crate::spec) struct RuleList {
@@ -63,7 +70,12 @@ impl Member for RuleList {
                 "guarantee": guarantee_to_json(&rule.guarantee, &self.thresholds),
             })
         };
-        self.rules.iter().map(rule).collect()
+        let mut read = self.rules.iter().peekable();
+        // one that cannot be read stays as it is: patches count on the places of the others
+        let written = |(index, document): (usize, &Value)| {
+            read.next_if(|next| next.index() == Some(index)).map_or_else(|| document.clone(), rule)
+        };
+        self.documents.iter().enumerate().map(written).collect()
     }
 
     fn schema() -> Value {

@@ -53,7 +53,7 @@ enum GuaranteePlace {
     /// A guarantee.
     Guarantee { pointer: String, guarantee: Map<String, Value> },
     /// A rule without a guarantee of its own.
-    Rule { pointer: String, rule: Map<String, Value>, guarantee: Map<String, Value> },
+    Rule { pointer: String, rule: Value, guarantee: Map<String, Value> },
 }
 
 impl GuaranteePlace {
@@ -81,19 +81,19 @@ impl GuaranteePlace {
             return Some(guarantee);
         }
         let is_rule = parted(pointer).is_some_and(|(parent, _)| parent == "/method/rules");
-        match (is_rule, rule_object(value)) {
-            (true, Some(rule)) => {
-                let guarantee = document.pointer("/method/default_guarantee")?.as_object()?.clone();
-                Some(Self::Rule { pointer: pointer.to_owned(), rule, guarantee })
-            }
-            _ => guarantee_at(pointer.to_owned()),
+        if !is_rule {
+            return guarantee_at(pointer.to_owned());
         }
+        let guarantee = document.pointer("/method/default_guarantee")?.as_object()?.clone();
+        Some(Self::Rule { pointer: pointer.to_owned(), rule: value.clone(), guarantee })
     }
 
     fn is_diversity(&self) -> bool {
         match self {
             Self::Number { .. } => false,
-            Self::Guarantee { guarantee, .. } | Self::Rule { guarantee, .. } => guarantee["type"] == "l_diversity",
+            Self::Guarantee { guarantee, .. } | Self::Rule { guarantee, .. } => {
+                guarantee["type"].as_str().is_some_and(|kind| kind.ends_with("l_diversity"))
+            }
         }
     }
 
@@ -103,10 +103,15 @@ impl GuaranteePlace {
         match self {
             Self::Number { .. } => None,
             Self::Guarantee { pointer, .. } => Some(replaced(pointer, offered.to_json())),
+            Self::Rule { pointer, rule: Value::Object(_), .. } => {
+                Some(vec![json!({"op": "add", "path": child(pointer, "guarantee"), "value": offered.to_json()})])
+            }
             Self::Rule { pointer, rule, .. } => {
-                let mut rule = rule.clone();
-                rule.insert("guarantee".to_owned(), offered.to_json());
-                Some(replaced(pointer, rule.into()))
+                let mut object = rule_object(rule)?;
+                object.insert("guarantee".to_owned(), offered.to_json());
+                // what another remedy changed of it would be lost
+                let unchanged = json!({"op": "test", "path": pointer, "value": rule});
+                Some([unchanged].into_iter().chain(replaced(pointer, object.into())).collect())
             }
         }
     }

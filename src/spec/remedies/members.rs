@@ -69,9 +69,11 @@ fn rule_with(rule: &str, unknown: &str, name: &str) -> Option<String> {
 /// The operations that set options of an attribute.
 fn options(document: &Value, attribute: &str, set: &Map<String, Value>) -> Vec<Value> {
     let at = child("/attributes", attribute);
-    let given = document.pointer(&at).and_then(Value::as_object).cloned().unwrap_or_default();
-    let options: Map<String, Value> = given.into_iter().chain(set.clone()).collect();
-    vec![json!({"op": "add", "path": at, "value": options})]
+    let add = |path: &str, value: &Value| json!({"op": "add", "path": path, "value": value});
+    match document.pointer(&at).is_some_and(Value::is_object) {
+        true => set.iter().map(|(name, value)| add(&child(&at, name), value)).collect(),
+        false => vec![add(&at, &set.clone().into())],
+    }
 }
 
 /// An empty `attributes`, where there is none.

@@ -4,6 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::candidate::Candidate;
 use crate::problem::Fault;
+use crate::spec::grammar::reader::child;
 use crate::spec::grammar::shorthand;
 
 /// What may be written for the arrow of a rule.
@@ -23,7 +24,8 @@ pub(super) fn of_malformed(fault: &Fault, document: &Value) -> Vec<Candidate> {
             arrow.chain(once).collect()
         }
         Some(Value::Object(rule)) => {
-            object_with_each_once(rule).map(|rule| Candidate::replace(each_once, pointer, rule)).into_iter().collect()
+            let sides = sides_with_each_once(pointer, rule);
+            sides.map(|operations| Candidate::new(each_once, operations)).into_iter().collect()
         }
         _ => Vec::new(),
     }
@@ -48,12 +50,14 @@ fn rule_with_each_once(rule: &str) -> Option<String> {
     Some(shorthand::write(&once(&known, &kept), &kept, parsed.combination))
 }
 
-fn object_with_each_once(rule: &Map<String, Value>) -> Option<Value> {
+/// The operations that name each attribute of a rule once.
+fn sides_with_each_once(pointer: &str, rule: &Map<String, Value>) -> Option<Vec<Value>> {
     let names = |side: &str| -> Option<Vec<&str>> { rule.get(side)?.as_array()?.iter().map(Value::as_str).collect() };
     let side = ["sensitive", "sensitive_combination"].into_iter().find(|side| rule.get(*side).is_some())?;
-    let sensitive = once(&names(side)?, &[]);
-    let mut changed = rule.clone();
-    changed.insert("quasi_identifiers".to_owned(), json!(once(&names("quasi_identifiers")?, &sensitive)));
-    changed.insert(side.to_owned(), json!(sensitive));
-    Some(changed.into())
+    let (sensitive, known) = (names(side)?, names("quasi_identifiers")?);
+    let kept = once(&sensitive, &[]);
+    let sides = [("quasi_identifiers", once(&known, &kept), known), (side, kept, sensitive)];
+    let changed = sides.into_iter().filter(|(_, kept, given)| kept != given);
+    let replaced = changed.map(|(side, kept, _)| json!({"op": "replace", "path": child(pointer, side), "value": kept}));
+    Some(replaced.collect())
 }

@@ -1,7 +1,7 @@
 //! Remedies: each is applied, and ends its fault.
 
 use super::*;
-use crate::problem::Problem;
+use crate::problem::{FaultRemedy, Problem};
 
 /// The problem of a document on the hospital table, with remedies.
 fn mended(document: &Value) -> Problem {
@@ -214,9 +214,57 @@ fn patches_of_what_is_written_out_fit_what_was_sent() {
     after["method"]["guarantee"]["l"] = 2.into();
     after["method"].as_object_mut().unwrap().remove("max_attempts");
     let sent = json!({"dataset": ID, "method": {"type": "slicing", "guarantee": {"l": 3}, "max_attempts": 5}});
-    let own = patched(&sent, &rewritten(&written, &after, false).unwrap());
-    let expected = json!({"type": "slicing", "guarantee": {"l": 2}, "max_attempts": null});
-    assert_eq!(own, json!({"dataset": ID, "method": expected}));
-    let on_policy = patched(&json!({"dataset": ID, "policy": "p-v1"}), &rewritten(&written, &after, true).unwrap());
-    assert_eq!(on_policy, json!({"dataset": ID, "policy": "p-v1", "method": after["method"]}));
+    let own = fitted(&written, &after, &sent).unwrap();
+    assert_eq!(own[0], json!({"op": "replace", "path": "/method/guarantee/l", "value": 2}), "{own:#}");
+    let expected = json!({"dataset": ID, "method": {"type": "slicing", "guarantee": {"l": 2}}});
+    assert_eq!(patched(&sent, &own), expected);
+    // the method may be a policy's
+    let fault = Fault {
+        remedies: vec![FaultRemedy { title: String::new(), patch: own }],
+        ..Fault::new("/method", Kind::BadColumns, "")
+    };
+    let on_policy = json!({"dataset": ID, "policy": "p-v1"});
+    let problem = in_whole_members(Problem::of_faults(vec![fault]), &written, Some(&on_policy));
+    let whole = patched(&on_policy, &problem.errors[0].remedies[0].patch);
+    assert_eq!(whole, json!({"dataset": ID, "policy": "p-v1", "method": after["method"]}));
+}
+
+#[test]
+fn remedies_of_one_rule_follow_each_other() {
+    let guarantee = json!({"type": "l_diversity", "l": 6});
+    let rule = json!({"quasi_identifiers": ["age", "icd9"], "sensitive": ["race"], "guarantee": guarantee});
+    let written = json!({"method": {"type": "versatile", "rules": [{"kept": 1}, rule]}});
+    let change = |at: &str, value: Value| {
+        let mut after = written.clone();
+        after["method"]["rules"][1][at] = value;
+        after
+    };
+    let weaker = change("guarantee", json!({"type": "l_diversity", "l": 3}));
+    let fewer = change("quasi_identifiers", json!(["age"]));
+    // of a rule as an object, each changes its own members
+    let mut sent = written.clone();
+    sent["method"]["rules"][0] = "age -> race".into();
+    for order in [[&weaker, &fewer], [&fewer, &weaker]] {
+        let both = order
+            .into_iter()
+            .fold(sent.clone(), |sent_now, after| patched(&sent_now, &fitted(&written, after, &sent).unwrap()));
+        let expected = json!({"quasi_identifiers": ["age"], "sensitive": ["race"],
+            "guarantee": {"type": "l_diversity", "l": 3}});
+        assert_eq!(both["method"]["rules"], json!(["age -> race", expected]));
+    }
+    // a rule in shorthand becomes an object, and the second patch does not undo the first
+    sent["method"]["rules"][1] = "age, icd9 -> race".into();
+    let first = patched(&sent, &fitted(&written, &weaker, &sent).unwrap());
+    let second: json_patch::Patch = serde_json::from_value(fitted(&written, &fewer, &sent).unwrap()).unwrap();
+    assert!(json_patch::patch(&mut first.clone(), &second).is_err());
+    assert_eq!(first["method"]["rules"][0], "age -> race");
+}
+
+#[test]
+fn rules_that_cannot_be_read_keep_their_place() {
+    let mut document = hospital_document();
+    document["method"]["rules"] = json!(["agee -> race", "age -> race"]);
+    let specification = read_on(&document, &hospital()).specification.unwrap();
+    let rules = &specification.normalized["method"]["rules"];
+    assert_eq!((&rules[0], &rules[1]["quasi_identifiers"]), (&json!("agee -> race"), &json!(["age"])), "{rules:#}");
 }

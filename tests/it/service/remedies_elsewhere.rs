@@ -312,3 +312,94 @@ async fn documents_other_than_jobs_are_mended() {
     }
     server.stop().await;
 }
+
+/// Methods whose bound the data cannot keep, with the pointer of the fault and the strictest bounds that it can.
+fn bounds() -> Vec<(String, Value, &'static str, Vec<&'static str>)> {
+    let sliced = json!({"type": "slicing", "sensitive": "zipcode", "guarantee": {"type": "l_diversity", "l": 6},
+        "columns": {"explicit": [["age", "gender"], ["hospital", "zipcode"]]}});
+    // of ten persons four have a, three b, two c, and one d
+    let values: String =
+        (0..10).map(|i| format!("{},{}\n", i % 5, ["a", "a", "a", "a", "b", "b", "b", "c", "c", "d"][i])).collect();
+    let values = format!("age,disease\n{values}");
+    let of = |guarantee: Value| {
+        let rule = json!({"quasi_identifiers": ["age"], "sensitive": ["disease"], "guarantee": guarantee});
+        json!({"type": "versatile", "rules": [rule]})
+    };
+    let bucketize = |thresholds: Value| {
+        json!({"type": "bucketize", "sensitive": "disease", "quasi_identifiers": ["age"], "sizes": "two",
+            "thresholds": thresholds})
+    };
+    let rule = "/method/rules/0";
+    let with = |method: Value, pointer, titles| (values.clone(), method, pointer, titles);
+    vec![
+        (HOSPITAL.to_owned(), sliced, "/method/guarantee", vec!["ask for l = 2"]),
+        with(of(json!({"type": "l_diversity", "l": 6})), rule, vec!["ask for l = 2"]),
+        with(of(json!({"type": "distinct_l_diversity", "l": 6})), rule, vec!["ask for l = 4"]),
+        with(of(json!({"type": "entropy_l_diversity", "l": 5})), rule, vec!["ask for l = 3.5"]),
+        with(
+            of(json!({"type": "recursive_l_diversity", "c": 1, "l": 3})),
+            rule,
+            vec!["ask for l = 2", "ask for c = 1.4"],
+        ),
+        with(of(json!({"type": "alpha_k", "alpha": "0.3", "k": 4})), rule, vec!["ask for alpha = 0.4"]),
+        with(of(json!({"type": "alpha_k", "alpha": "0.5", "k": 40})), rule, vec!["ask for k = 10"]),
+        with(bucketize(json!({"uniform": {"l": 5}})), "/method", vec!["ask for l = 2"]),
+        with(
+            bucketize(json!({"explicit": {"d": "0.5"}, "otherwise": "0.2"})),
+            "/method/thresholds",
+            vec!["let each value take 0.4 of a bucket"],
+        ),
+    ]
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn bounds_are_weakened_to_the_strictest_that_hold() {
+    let server = Server::start().await;
+    let known = json!({"age": {"publish": true}, "gender": {"publish": true}, "hospital": {"publish": true}});
+    for (csv, method, pointer, titles) in bounds() {
+        let dataset = server.newcomers(&csv).await;
+        let mut document = json!({"dataset": dataset, "unlisted": "drop", "method": method});
+        if method["type"] == "slicing" {
+            document["attributes"] = known.clone();
+        }
+        // refused by the counts of columns, or once the rows are read
+        let job = server.post("/v1/jobs?wait=60", &document).await.json();
+        let refused = if job["status"] == "refused" { job["problem"].clone() } else { job };
+        for answered in [refused, planned(&server, &document).await] {
+            let faults = faults_of(&answered);
+            let fault = faults.iter().find(|fault| fault["pointer"] == pointer);
+            let fault = fault.unwrap_or_else(|| panic!("{method}: {answered:#}"));
+            let remedies = fault["remedies"].as_array().unwrap_or_else(|| panic!("no remedy: {fault:#}"));
+            let offered: Vec<String> = remedies.iter().map(|remedy| text(&remedy["title"])).collect();
+            assert!(titles.iter().all(|title| offered.iter().any(|of| of == title)), "{method} {offered:?}: {fault:#}");
+            for remedy in remedies {
+                let after = server.post("/v1/plans", &patched(&document, &remedy["patch"])).await.json();
+                assert_eq!(after["feasible"], true, "{remedy:#} of {method}: {after:#}");
+            }
+        }
+    }
+    server.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn misspelt_rules_leave_the_remedies_of_others() {
+    let server = Server::start().await;
+    let dataset = server.dataset(HOSPITAL).await;
+    let mut method = versatile(&["agee -> race", "age -> icd9"]);
+    method["default_guarantee"]["l"] = 6.into();
+    let document = json!({"dataset": dataset, "unlisted": "drop", "method": method});
+    for path in ["/v1/jobs", "/v1/plans"] {
+        let answer = server.post(path, &document).await;
+        let named = answer.fault("/method/rules/0", "unknown-attribute");
+        let weaker = answer.fault("/method/rules/1", "rule-ineligible");
+        assert_eq!(
+            (&named["remedies"][0]["title"], &weaker["remedies"][0]["title"]),
+            (&json!("name age"), &json!("ask for l = 3"))
+        );
+        // one after the other
+        let mended = patched(&patched(&document, &weaker["remedies"][0]["patch"]), &named["remedies"][0]["patch"]);
+        let rules = &mended["method"]["rules"];
+        assert_eq!((&rules[0], &rules[1]["guarantee"]["l"]), (&json!("age -> race"), &json!(3)), "{rules:#}");
+    }
+    server.stop().await;
+}

@@ -12,18 +12,15 @@ impl RepairTrials<'_> {
     pub(super) fn unlisted(&self, fault: &Fault) -> Vec<Repair> {
         let number = |of: &Value, name: &str| of.get(name).and_then(Value::as_u64).filter(|number| *number > 1);
         let members = Value::Object(fault.members.clone());
-        let (pointer, rows) = (fault.pointer.as_str(), self.specification.unit.rows());
+        let pointer = fault.pointer.as_str();
         let found = match fault.kind {
             Kind::InfeasibleRoot => vec![
                 number(&members, "largest_k").and_then(|k| self.smaller_k(k, pointer)),
                 members["smallest_h"].as_str().and_then(|h| self.larger_h(h.parse().ok()?, pointer)),
-                number(&members["proof"], "largest_l").and_then(|l| self.sliced_l(l)),
                 self.sensitive_alone(),
             ],
-            Kind::RuleIneligible => vec![number(&members, "largest_l").and_then(|l| self.lower_l(l * rows, pointer))],
             Kind::CanBeConcluded => vec![self.suppressed_chain()],
             Kind::MultiSaEmpty => vec![self.other_algorithm(Algorithm::Uad)],
-            Kind::NoNoise => self.shorter_lists(pointer),
             Kind::UnknownDependency => vec![self.without_entry(pointer, "assume_unknown", |specification, at| {
                 specification.knowledge.assumed_unknown.remove(at);
             })],
@@ -77,19 +74,6 @@ impl RepairTrials<'_> {
         Some(self.changed(name, value, patch, specification))
     }
 
-    /// The largest l of the sensitive attribute in its column.
-    fn sliced_l(&self, l: u64) -> Option<Repair> {
-        let mut specification = self.specification.clone();
-        let MethodSpec::Slicing(spec) = &mut specification.method else { return None };
-        if self.specification.unit.rows() > 1 || spec.l.is_none() {
-            return None;
-        }
-        spec.l = Ratio::new(l, 1).ok();
-        spec.rule.guarantee = Guarantee::LDiversity { l };
-        let patch = json!({ "method": { "guarantee": { "l": l } } });
-        Some(self.changed("lower_l", l.into(), patch, specification))
-    }
-
     /// The sensitive attribute in a column of its own.
     fn sensitive_alone(&self) -> Option<Repair> {
         let mut specification = self.specification.clone();
@@ -128,22 +112,8 @@ impl RepairTrials<'_> {
         Some(self.changed("suppress_chain", true.into(), patch, specification))
     }
 
-    /// Shorter lists of the values of a bucket.
-    fn shorter_lists(&self, pointer: &str) -> Vec<Option<Repair>> {
-        let rules = self.specification.method.rules().iter();
-        let asked = rules.filter(|rule| rule.pointer == pointer).find_map(|rule| match rule.guarantee {
-            Guarantee::LDiversity { l } => Some(l / self.specification.unit.rows()),
-            _ => None,
-        });
-        let asked = asked.unwrap_or(0);
-        let fewer = [asked.saturating_sub(1), asked / 2].into_iter().filter(|l| (2..asked).contains(l));
-        let mut fewer: Vec<u64> = fewer.collect();
-        fewer.dedup();
-        fewer.into_iter().map(|l| self.lists_of(l, pointer)).collect()
-    }
-
     /// Lists of `l` values of a sensitive attribute of a decomposition.
-    fn lists_of(&self, l: u64, pointer: &str) -> Option<Repair> {
+    pub(super) fn lists_of(&self, l: u64, pointer: &str) -> Option<Repair> {
         let mut specification = self.specification.clone();
         let MethodSpec::Decompose(spec) = &mut specification.method else { return None };
         let rule = spec.rules.iter_mut().find(|rule| rule.pointer == pointer)?;
