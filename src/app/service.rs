@@ -10,7 +10,7 @@ use uuid::Uuid;
 use super::people::check_population_of_key;
 use super::remedies::{FaultyDocument, mended_by, remedied};
 use super::republication::{republication_faults, with_terms};
-use super::unknown_names::{UnknownNames, unknown_dataset};
+use super::unknown_names::{UnknownNames, unknown_dataset_of};
 use crate::clock::Clock;
 use crate::engine::Plan;
 use crate::identity::{Actor, Caller, Scope, Token, TokenHash};
@@ -286,10 +286,11 @@ impl AppService {
             Ok(dataset) => dataset,
             Err(problem) if problem.kind == Kind::NotFound => {
                 let is_only_fault = unknown.is_empty() && spec::faults_on_any_table(document, origin).is_empty();
+                let fault = unknown_dataset_of(self.store.as_ref(), caller, "/dataset", id).await?;
                 if is_only_fault {
-                    return Err(problem);
+                    return Err(Problem { errors: vec![fault], ..problem });
                 }
-                unknown.add(unknown_dataset("/dataset".to_owned(), id));
+                unknown.add(fault);
                 return Err(faults_without_table(unknown, document, sent, origin).await);
             }
             Err(problem) => return Err(problem),

@@ -55,6 +55,29 @@ pub(super) fn unknown_dataset(pointer: String, id: Uuid) -> Fault {
     Fault::new(pointer, Kind::ParameterRange, format!("there is no dataset {id}: name one that was uploaded here"))
 }
 
+/// The same of a document that needs one, with the remedy to name the newest one for callers who may list them.
+pub(super) async fn unknown_dataset_of(
+    store: &dyn Store,
+    caller: &Caller,
+    pointer: &str,
+    id: Uuid,
+) -> Result<Fault, StoreError> {
+    let mut fault = unknown_dataset(pointer.to_owned(), id);
+    if ![Scope::DatasetsWrite, Scope::DatasetsInspect].into_iter().any(|scope| caller.has_scope(scope)) {
+        return Ok(fault);
+    }
+    let listed = store.datasets(&caller.tenant, None, MAX_COMPARED).await?.items;
+    let newest = listed.into_iter().find(|dataset| dataset.purged_at.is_none());
+    fault.remedies.extend(newest.map(|newest| FaultRemedy {
+        title: match newest.name {
+            Some(name) => format!("publish {name}, the newest dataset"),
+            None => "publish the newest dataset".to_owned(),
+        },
+        patch: json!([{"op": "replace", "path": pointer, "value": newest.id}]),
+    }));
+    Ok(fault)
+}
+
 /// The fault of an unknown policy or taxonomy, with the nearest names for callers who may list them, and with the remedy to
 /// name a similar one.
 pub(super) async fn unknown_name(

@@ -351,7 +351,7 @@ impl Problem {
         document.insert("detail".into(), self.detail.clone().into());
         document.insert("instance".into(), instance.into());
         document.extend(self.members.clone());
-        if self.kind == Kind::InvalidSpecification {
+        if self.kind == Kind::InvalidSpecification || !self.errors.is_empty() {
             document.insert("errors".into(), self.errors.iter().map(Fault::to_json).collect());
         }
         Value::Object(document)
@@ -415,8 +415,8 @@ pub struct ProblemDocument {
     /// Identifies this occurrence.
     #[schema(format = "uri-reference")]
     pub instance: String,
-    /// The faults of a specification; only in `invalid-specification`. The member `others` has the number of more faults, if
-    /// there are more than fit.
+    /// The faults of a specification: in `invalid-specification`, and in `not-found` where it names no dataset. The member `others`
+    /// has the number of more faults, if there are more than fit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false, min_items = 1, max_items = 100)]
     pub errors: Option<Vec<FaultDocument>>,

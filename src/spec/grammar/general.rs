@@ -17,7 +17,7 @@ use crate::problem::Fault;
 document! {
     /// The members of a job document outside of its attributes and its method.
     GeneralMembers as "GeneralMembers" {
-        /// The dataset to publish.
+        /// The dataset to publish, by the id that its upload answers. The answer to an unknown one has the newest as a remedy.
         needed dataset: DatasetId,
         /// Whether the release waits for an approval before it is published.
         optional hold: bool = false,

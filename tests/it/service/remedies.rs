@@ -160,3 +160,25 @@ async fn members_of_a_policy_are_mended_in_the_job() {
     assert_eq!(server.post("/v1/jobs?wait=60", &mended).await.json()["status"], "succeeded");
     server.stop().await;
 }
+
+/// The examples of the pages name a dataset of their own: the answer to a job gives the one that was uploaded last.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_dataset_of_an_example_gets_the_newest_one() {
+    let server = Server::start().await;
+    let mut document = json!({"dataset": "018f0000-0000-7000-8000-000000000001", "unlisted": "drop",
+        "method": versatile(&["gender -> zipcode"])});
+    let none = server.post("/v1/jobs", &document).await.problem(404, "not-found");
+    assert_eq!(none["errors"][0]["remedies"], Value::Null, "{none:#}");
+    server.dataset(HOSPITAL).await;
+    let newest = server.dataset(HOSPITAL).await;
+    for path in ["/v1/plans", "/v1/jobs?wait=60"] {
+        let unknown = server.post(path, &document).await.problem(404, "not-found");
+        let mended = patched(&document, &unknown["errors"][0]["remedies"][0]["patch"]);
+        assert_eq!(mended["dataset"], newest, "{unknown:#}");
+        server.post(path, &mended).await.ok(200);
+    }
+    document["priority"] = 101.into();
+    let fault = server.post("/v1/jobs", &document).await.fault("/dataset", "parameter-range");
+    assert_eq!(fault["remedies"][0]["patch"][0]["value"], newest);
+    server.stop().await;
+}
