@@ -9,6 +9,7 @@ use crate::microdata::AttrSet;
 use crate::privacy::{self, Dependency, RuleStatus, TableSchema};
 use crate::problem::{Fault, Kind};
 use crate::publication::{EnforcedBy, EnforcedRule, Guarantee, MethodDetails, RuleDerivation, RuleOrigin, TableName};
+use crate::spec::AutoGoal;
 
 /// The tables to publish, and the status of the rules in them.
 #[derive(Clone, PartialEq, Debug)]
@@ -52,6 +53,8 @@ pub enum Decision {
 pub struct CandidateScores {
     /// Name of the chosen decomposition.
     pub winner: &'static str,
+    /// What decided: with `classification` the information that is kept of protected attributes, negated; else the entropy of the estimate.
+    pub goal: AutoGoal,
     /// Number of protected attributes, where it is why forms of UAD alone were compared, for COUNT queries.
     pub only_uad_for: Option<usize>,
     /// Names and scores of all; a lower score keeps more information. Reveals more of the data than the release does.

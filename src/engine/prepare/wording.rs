@@ -9,7 +9,7 @@ use crate::publication::{AdversaryModel, MethodKind, NoticeKind, SlicedDiversity
 use crate::publish::bucketize::PlannedBuckets;
 use crate::publish::{CandidateScores, Decision, Design, DesignedRule, DesignedTable};
 use crate::report::{MethodName, SpecificationNotice};
-use crate::spec::{MethodSpec, Specification};
+use crate::spec::{AutoGoal, MethodSpec, Specification};
 
 /// The notices of a specification, for a plan.
 pub(in crate::engine) fn notices_of(specification: &Specification) -> Vec<SpecificationNotice> {
@@ -211,9 +211,12 @@ pub(in crate::engine) fn describe_choice(method: &MethodSpec, decision: &Decisio
         Decision::ByRules | Decision::ByData(None) | Decision::Empty | Decision::NotDiverse(_) => return None,
         Decision::ByData(Some(choice)) => {
             let tried: Vec<String> =
-                choice.considered.iter().map(|(name, score)| format!("{name}: {score:.4}")).collect();
-            let least = "leaves the model of readers the least entropy";
-            let detail = format!("{} {least}, in nats ({}){}", choice.winner, tried.join("; "), why_only_uad(choice));
+                choice.considered.iter().map(|(name, score)| format!("{name}: {:.4}", score.abs())).collect();
+            let best = match choice.goal {
+                AutoGoal::Classification => "keeps the most information of protected attributes",
+                AutoGoal::Entropy | AutoGoal::Count => "leaves the model of readers the least entropy",
+            };
+            let detail = format!("{} {best}, in nats ({}){}", choice.winner, tried.join("; "), why_only_uad(choice));
             (NoticeKind::AlgorithmChosen, detail)
         }
         Decision::Undecided if matches!(method, MethodSpec::Slicing(_)) => {
@@ -246,8 +249,9 @@ pub(in crate::engine) fn choice_for_readers(decision: &Decision) -> Option<Speci
         r#type: NoticeKind::AlgorithmChosen,
         pointer: Some("/method/algorithm".to_owned()),
         detail: format!(
-            "of the algorithms that were tried, {} preserved the most information{}",
+            "of the algorithms that were tried, {} preserved the most information{}{}",
             choice.winner,
+            if choice.goal == AutoGoal::Classification { " of protected attributes" } else { "" },
             why_only_uad(choice)
         ),
     })

@@ -82,10 +82,15 @@ impl DecompositionSearch<'_, '_, '_> {
                 possible.push(tried);
             }
         }
+        if spec.goal == AutoGoal::Classification {
+            for tried in &mut possible {
+                tried.score = -self.scorer.information(&tried.drafts, ground.protected())?;
+            }
+        }
         let considered = possible.iter().map(|tried| (tried.name, tried.score)).collect();
         let (winner, drafts) = best(possible).map(|tried| (tried.name, tried.drafts)).unwrap_or_default();
         let only_uad_for = only_uad.then_some(protected);
-        Ok((drafts, Some(CandidateScores { winner, only_uad_for, considered })))
+        Ok((drafts, Some(CandidateScores { winner, goal: spec.goal, only_uad_for, considered })))
     }
 
     /// The limits of one algorithm of `auto`.

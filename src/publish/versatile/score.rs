@@ -187,6 +187,34 @@ impl<'a> EntropyScorer<'a> {
         Ok(sums.iter().map(total).collect())
     }
 
+    /// The information, in nats, that tables keep between each protected attribute and those that stand next to its buckets: the largest of
+    /// any table, summed over protected attributes. Attributes that share buckets count with what they say of each other.
+    ///
+    /// # Errors
+    /// [`Cancelled`] on cancellation.
+    pub(super) fn information(&mut self, drafts: &[TableDraft], protected: AttrSet) -> Result<f64, Cancelled> {
+        let mut most: BTreeMap<Attr, f64> = BTreeMap::new();
+        for draft in drafts {
+            let TableDraft { sensitive, .. } = *draft;
+            // what no buckets hide counts alone: no choice depends on which row has which protected value
+            let known = draft.known().minus(protected);
+            if sensitive.is_empty() || known.is_empty() || !self.knows(sensitive) {
+                continue;
+            }
+            let alone = sensitive.iter().map(|attr| ScoreTermKey::plain(AttrSet::one(attr)));
+            let terms = ScoreTerms {
+                added: alone.chain([ScoreTermKey::plain(known)]).collect(),
+                subtracted: vec![ScoreTermKey { known, sensitive }],
+            };
+            let kept = self.scores(&[terms])?[0];
+            for attr in sensitive.iter() {
+                let before = most.entry(attr).or_default();
+                *before = before.max(kept);
+            }
+        }
+        Ok(most.values().sum())
+    }
+
     /// Computes terms, several in parallel. Terms with common attributes share the groups of these.
     fn compute(&mut self, missing: &[ScoreTermKey]) -> Result<(), Cancelled> {
         for (base, figures) in batches(missing) {

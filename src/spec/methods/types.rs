@@ -92,12 +92,15 @@ choice! {
 choice! {
     /// What a release of the algorithm `auto` is for. `entropy` (when not given): the candidate that leaves readers the least
     /// uncertainty. `count`: the same among the forms of `uad` alone where four or more attributes are protected; among all
-    /// candidates where fewer are.
+    /// candidates where fewer are. `classification`: the candidate that keeps the most information between protected attributes
+    /// and those that stand next to their buckets, so that these predict them.
     pub enum AutoGoal as "AutoGoal" {
         /// The least entropy of the reader's estimate.
         Entropy = "entropy",
         /// Small errors of COUNT queries.
         Count = "count",
+        /// Predictions of protected attributes.
+        Classification = "classification",
     }
 }
 

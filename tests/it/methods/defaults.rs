@@ -194,6 +194,8 @@ async fn plans_name_the_goal_and_warn_of_losses() {
         let detail = detail(&other.await.ok(200));
         assert!(detail.contains("gd:") && !detail.contains("goal"), "{detail}");
     }
+    let predicts = detail(&plan(auto(&all[..2], "classification")).await.ok(200));
+    assert!(predicts.contains("keeps the most information of protected attributes"), "{predicts}");
     let mut refused = auto(&all, "count");
     refused["algorithm"] = "uad".into();
     plan(refused).await.fault("/method/goal", "parameter-range");

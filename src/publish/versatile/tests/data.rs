@@ -239,12 +239,16 @@ proptest! {
     /// Which row of a bucket has which sensitive value has no part in any choice.
     #[test]
     fn the_choice_does_not_depend_on_what_buckets_hide(
-        raw in rules(), rows in rows(), algorithm in algorithms(), try_all: bool, fill: bool, turns in prop::collection::vec(any::<u8>(), 8),
+        raw in rules(), rows in rows(), algorithm in algorithms(), try_all: bool, fill: bool, predicts: bool,
+        turns in prop::collection::vec(any::<u8>(), 8),
     ) {
         let attributes = rows[0].len();
         let table = table(8, &rows);
         let mut spec = spec(algorithm, rules_of(&raw, attributes));
         (spec.try_all, spec.fill) = (try_all, fill);
+        if predicts && algorithm == Algorithm::Auto {
+            spec.goal = AutoGoal::Classification;
+        }
         let design = planned(&spec, &table, &[], &[]);
         if !matches!(design.decision, Decision::ByData(_)) {
             return Ok(());
@@ -297,6 +301,29 @@ fn gd_reveals_more_than_uad_for_correlated_attributes() {
     assert_eq!(uad.decision, Decision::ByRules);
     let gd = planned(&spec_of(Algorithm::Gd, false), &table, &[], &[]);
     assert_eq!(gd.tables.len(), 1, "one table holds all, bucketized: {gd:?}");
+}
+
+/// The first attribute predicts the two protected ones: with the goal classification both stay next to it.
+#[test]
+fn classification_keeps_what_predicts_each_protected_attribute() {
+    let rows: Vec<Vec<u8>> =
+        (0u8..96).map(|i| vec![i % 8, i % 8 / 2 * 2 + i / 8 % 2, (i % 8 / 4 + i / 16) % 8]).collect();
+    let table = table(8, &rows);
+    let mut spec = spec(Algorithm::Auto, vec![submitted(0, &[0], 1, 2), submitted(1, &[0], 2, 2)]);
+    spec.goal = AutoGoal::Classification;
+    let design = planned(&spec, &table, &[], &[]);
+    let Decision::ByData(Some(choice)) = &design.decision else { panic!("{:?}", design.decision) };
+    let winner = choice.considered.iter().find(|(name, _)| *name == choice.winner).unwrap();
+    assert!(choice.considered.iter().all(|(_, score)| winner.1 <= score + 1e-9), "{choice:?}");
+    // the information is that of the tables, above nothing and at most the entropy of the protected attributes
+    assert!(winner.1 < 0.0 && winner.1 >= -2.0 * 8.0_f64.ln(), "{choice:?}");
+    let next_to = |protected: u8| {
+        design.tables.iter().any(|table| {
+            let guards = table.guards().iter().any(|guard| guard.protects.attributes().contains(Attr(protected)));
+            guards && table.attributes.contains(Attr(0))
+        })
+    };
+    assert!(next_to(1) && next_to(2), "{design:?}");
 }
 
 #[test]
