@@ -182,14 +182,15 @@ fn compared(a: ManifestRatio, b: ManifestRatio) -> std::cmp::Ordering {
     product(a, b).cmp(&product(b, a))
 }
 
-/// A share of rows in whole percent, rounded down; only nothing is none, and only everything is all.
+/// A share of rows in whole percent, rounded up: what is exposed is never said to be less. Only nothing is none, and only everything is all.
 pub(super) fn share(ratio: ManifestRatio) -> String {
     let ManifestRatio { count, of } = ratio;
     let hundredfold = u128::from(count) * 100;
-    match hundredfold / u128::from(of.max(1)) {
+    match hundredfold.div_ceil(u128::from(of.max(1))) {
         _ if count == 0 => "none of the rows".to_owned(),
         _ if count == of => "all rows".to_owned(),
-        0 => "less than 1% of the rows".to_owned(),
+        1 if hundredfold < u128::from(of) => "less than 1% of the rows".to_owned(),
+        100 => "over 99% of the rows".to_owned(),
         percent => format!("{percent}% of the rows"),
     }
 }
@@ -216,14 +217,14 @@ mod tests {
     }
 
     #[test]
-    fn shares_never_round_to_none_or_all() {
-        let said: Vec<String> = [(0, 9), (1, 1000), (1, 100), (31, 99), (999, 1000), (9, 9)]
+    fn shares_are_rounded_up_and_never_to_none_or_all() {
+        let said: Vec<String> = [(0, 9), (1, 1000), (1, 100), (11, 1000), (31, 99), (99, 100), (991, 1000), (9, 9)]
             .map(|(count, of)| share(ratio(count, of)))
             .into();
         let rows = |share: &str| format!("{share} of the rows");
-        let expected = ["none", "less than 1%", "1%", "31%", "99%"].map(rows);
-        assert_eq!(said[..5], expected);
-        assert_eq!(said[5], "all rows");
+        let expected = ["none", "less than 1%", "1%", "2%", "32%", "99%", "over 99%"].map(rows);
+        assert_eq!(said[..7], expected);
+        assert_eq!(said[7], "all rows");
     }
 
     #[test]

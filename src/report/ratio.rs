@@ -26,13 +26,24 @@ impl ManifestRatio {
     /// The percentage, to one decimal. Only nothing is 0.0%, and only everything 100.0%.
     #[must_use]
     pub fn percent(self) -> String {
-        let tenths = u128::from(self.count) * 1000 / u128::from(self.of.max(1));
-        let tenths = match (tenths, self.count < self.of) {
-            (0, _) if self.count > 0 => return "<0.1%".to_owned(),
-            (tenths, true) => tenths.min(999),
-            (tenths, false) => tenths,
-        };
-        format!("{}.{}%", tenths / 10, tenths % 10)
+        self.in_tenths(u128::from(self.count) * 1000 / u128::from(self.of.max(1)))
+    }
+
+    /// The percentage of what is exposed, to one decimal: rounded up, so that it is never said to be less.
+    #[must_use]
+    pub fn exposed_percent(self) -> String {
+        match (u128::from(self.count) * 1000).div_ceil(u128::from(self.of.max(1))) {
+            1000.. if self.count < self.of => ">99.9%".to_owned(),
+            tenths => self.in_tenths(tenths),
+        }
+    }
+
+    fn in_tenths(self, tenths: u128) -> String {
+        let is_some = self.count > 0 && u128::from(self.count) * 1000 < u128::from(self.of);
+        match tenths {
+            _ if is_some => "<0.1%".to_owned(),
+            tenths => format!("{}.{}%", tenths / 10, tenths % 10),
+        }
     }
 
     /// The share as a number, for drawings.

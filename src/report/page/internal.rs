@@ -58,8 +58,8 @@ fn inferences(practitioner: &PractitionerExposures) -> Markup {
                 @for of in protected.iter().chain(&others) {
                     tr {
                         td { (of.attribute) @if !of.protected { " (no rule)" } }
-                        td class="number" { (of.fixed.percent()) }
-                        td class="number" { (of.likely.percent()) }
+                        td class="number" { (of.fixed.exposed_percent()) }
+                        td class="number" { (of.likely.exposed_percent()) }
                         td class="drawing" { (scale::bar(of.fixed)) }
                     }
                 }

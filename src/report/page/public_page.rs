@@ -201,8 +201,8 @@ fn inferences(exposures: &ManifestExposures) -> Markup {
                             td { (of.attribute) @if !of.protected { " (no rule)" } }
                             td { @if of.known.is_empty() { "none" } @else { (of.known.join(", ")) } }
                             td class="place" { (of.table) "." (of.part) }
-                            td class="number" { (of.fixed.percent()) }
-                            td class="number" { (of.likely.percent()) }
+                            td class="number" { (of.fixed.exposed_percent()) }
+                            td class="number" { (of.likely.exposed_percent()) }
                             td class="drawing" { (scale::bar(of.fixed)) }
                         }
                     }

@@ -295,7 +295,8 @@ fn in_words(counted: &Value, unprotected: &Value) -> Vec<String> {
         (0, _) => "none of the rows".to_owned(),
         (count, of) if count == of => "all rows".to_owned(),
         (count, of) if count * 100 < of => "less than 1% of the rows".to_owned(),
-        (count, of) => format!("{}% of the rows", count * 100 / of),
+        (count, of) if count * 100 > of * 99 => "over 99% of the rows".to_owned(),
+        (count, of) => format!("{}% of the rows", (count * 100).div_ceil(of)),
     };
     let list = |names: &Value| match strings(names).split_last() {
         Some((last, [])) => last.clone(),
