@@ -28,7 +28,7 @@ pub struct ColumnProfile {
     /// Whether the column looks like an identifier: text, integer, date or timestamp, at least 20 rows with a value, more than 90% of these
     /// rows distinct.
     pub identifier: bool,
-    /// The same above 50%.
+    /// Whether more than 50% of at least 20 rows with a value are distinct, whatever their type.
     pub mostly_distinct: bool,
     /// The bytes of the distinct values together, where they are counted.
     #[serde(default)]
@@ -54,8 +54,8 @@ impl ColumnProfile {
             distinct: Some(distinct),
             missing,
             top: counts.into_iter().max().unwrap_or(0),
-            identifier: distinct_above(90, kind, distinct, present),
-            mostly_distinct: distinct_above(50, kind, distinct, present),
+            identifier: is_identifier(kind, distinct, present),
+            mostly_distinct: is_distinct(50, distinct, present),
             bytes: Some(column.domain.iter().flatten().map(|value| value.len() as u64).sum()),
             chose_rows: false,
         }
@@ -89,8 +89,8 @@ pub struct DatasetProfile {
     pub columns: Vec<ColumnProfile>,
 }
 
-/// Whether more than `percent` of the rows with a value are distinct, in a column that may identify.
-fn distinct_above(percent: u64, kind: AttributeType, distinct: u64, present: u64) -> bool {
+/// Whether a column looks like an identifier. Measures with decimals are often distinct, and name no one.
+const fn is_identifier(kind: AttributeType, distinct: u64, present: u64) -> bool {
     let may_identify = match kind {
         AttributeType::Integer
         | AttributeType::Text
@@ -99,7 +99,12 @@ fn distinct_above(percent: u64, kind: AttributeType, distinct: u64, present: u64
         | AttributeType::LocalTimestamp => true,
         AttributeType::Decimal | AttributeType::Float | AttributeType::Boolean => false,
     };
-    may_identify && present >= IDENTIFIER_ROWS && distinct * 100 > present * percent
+    may_identify && is_distinct(90, distinct, present)
+}
+
+/// Whether more than `percent` of the rows with a value are distinct.
+const fn is_distinct(percent: u64, distinct: u64, present: u64) -> bool {
+    present >= IDENTIFIER_ROWS && distinct * 100 > present * percent
 }
 
 /// Profiles one column, in as many passes over its chunks as [`ProfileBuilder::next_pass`] says. Memory is bounded, whatever the
@@ -161,8 +166,8 @@ impl ProfileBuilder {
             distinct: counted.then_some(distinct),
             missing: self.missing,
             top: found.top.max(self.missing),
-            identifier: distinct_above(90, kind, distinct, present),
-            mostly_distinct: distinct_above(50, kind, distinct, present),
+            identifier: is_identifier(kind, distinct, present),
+            mostly_distinct: is_distinct(50, distinct, present),
             bytes: counted.then_some(found.bytes),
             chose_rows: false,
         }
@@ -223,6 +228,7 @@ mod tests {
         assert!(!of(&numbers(19, 19), 5).identifier, "too few rows");
         let decimals: Vec<_> = numbers(40, 40).iter().map(|n| format!("{n}.5")).collect();
         assert_eq!((of(&decimals, 0).kind, of(&decimals, 0).identifier), (AttributeType::Decimal, false));
+        assert!(of(&decimals, 0).mostly_distinct, "a number of an account may be written with decimals");
     }
 
     #[test]

@@ -7,6 +7,7 @@ mod breach;
 mod contents;
 mod contributions;
 mod guarantee;
+mod notice_kind;
 mod ratio;
 mod republish;
 mod rule;
@@ -22,6 +23,7 @@ pub use breach::BreachKind;
 pub use contents::{BucketColumn, PartContents, Publication, PublicationCells, PublishedBytes, ReadColumn, ReadPart};
 pub use contributions::ContributionChoice;
 pub use guarantee::{Divergence, Guarantee, PriorDistribution, Reference, RhoMode, ValueDistance};
+pub use notice_kind::NoticeKind;
 pub use ratio::{Ratio, RatioError};
 pub use republish::{
     BucketFill, BucketMerging, ChangedValues, NightDigest, PastNight, PreviousNight, RepublishDetails, RepublishFigures,
@@ -45,8 +47,8 @@ pub use unit::{Unit, UnitGuarantees};
 pub(crate) use vocabulary::vocabulary;
 pub use vocabulary::{
     AdversaryModel, Algorithm, AssumedAssociations, AttackInput, CheckName, CompositionMode, CompositionVerdict,
-    DependencyUse, DisclosureStatus, IdentityScope, JoinSelection, Linkage, MethodKind, ModelKind, NoticeKind,
-    PersonLink, PersonsKnown, PlanRuleStatus, ProtectionKind, PublishedPeople, ReleaseStatus, RowKind, RuleOrigin,
+    DependencyUse, DisclosureStatus, IdentityScope, JoinSelection, Linkage, MethodKind, ModelKind, PersonLink,
+    PersonsKnown, PlanRuleStatus, ProtectionKind, PublishedPeople, ReleaseStatus, RowKind, RuleOrigin,
     SearchedDependencies, SlicedDiversity, StatementKind, TableKind, VocabularyError,
 };
 pub use witness::{TableWitness, Witness};

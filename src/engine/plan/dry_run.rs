@@ -131,7 +131,7 @@ pub fn dry_run(
         night = planned.map_err(|problem| problems.push(problem)).ok();
     }
     let mut plan = Plan { night, ..assess(specification, earlier, &prepared, faults, problems) };
-    plan.warnings.extend(losses::describe_undeclared(specification, &permuted));
+    plan.warnings.extend(losses::describe_values(specification, &permuted));
     let (design, dependencies) = (&prepared.design, &prepared.dependencies);
     plan.warnings.extend(DescribedDependencies { dependencies, design, specification }.failing(table.rows()));
     let names = &specification.published_names;

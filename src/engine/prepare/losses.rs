@@ -1,6 +1,7 @@
 //! Notices on what a release loses, before and after it is published.
 
-use crate::microdata::{Attr, AttrSet, AttributeCounts, Column, Table, is_formula};
+use crate::engine::suggest::shape::shape;
+use crate::microdata::{Attr, AttrSet, AttributeCounts, AttributeType, Column, Table, is_formula};
 use crate::privacy::RuleStatus;
 use crate::publication::{CellContent, NoticeKind, PublishedColumn, TableWitness};
 use crate::publish::{Design, DesignRemark, Published};
@@ -31,8 +32,22 @@ pub(in crate::engine) fn describe_remarks(specification: &Specification, design:
     remarks.collect()
 }
 
+/// Notices on values that are not what they seem: undeclared missing ones, dates and amounts that are texts.
+pub(in crate::engine) fn describe_values(specification: &Specification, table: &Table) -> Vec<SpecificationNotice> {
+    let as_text = |attr: &Attr| table.column(*attr).domain.kind() == AttributeType::Text;
+    let texts = specification.attributes.iter().filter(as_text);
+    let unread = texts.filter_map(|attr| {
+        let notation = shape(&table.column(attr).domain)?.notation()?;
+        let name = &specification.names[attr.index()];
+        let detail =
+            format!("the values of {name} are compared as texts: write them like {notation} before the upload");
+        Some(notice(NoticeKind::NotationNotRead, &child("/attributes", name), detail))
+    });
+    describe_undeclared(specification, table).into_iter().chain(unread).collect()
+}
+
 /// Notices on undeclared missing values of protected attributes: an insider may exclude them.
-pub(in crate::engine) fn describe_undeclared(specification: &Specification, table: &Table) -> Vec<SpecificationNotice> {
+fn describe_undeclared(specification: &Specification, table: &Table) -> Vec<SpecificationNotice> {
     // thresholds assume no insider
     if matches!(specification.method, MethodSpec::Bucketize(_)) {
         return Vec::new();

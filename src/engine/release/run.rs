@@ -282,7 +282,7 @@ impl<'a> DescribedRelease<'a> {
         internal.warnings.extend(prepared.design.planned().filter_map(wording::describe_inference));
         internal.warnings.extend(self.dependencies().failing(order.table.rows()));
         internal.warnings.extend(losses::describe_remarks(order.specification, &prepared.design));
-        internal.warnings.extend(losses::describe_undeclared(order.specification, order.table));
+        internal.warnings.extend(losses::describe_values(order.specification, order.table));
         internal.warnings.extend(prepared.weakened().iter().map(wording::describe_weakened));
         Ok(internal)
     }

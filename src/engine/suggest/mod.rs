@@ -7,7 +7,7 @@ mod draft;
 mod guarantees;
 pub(super) mod place;
 mod roles;
-mod shape;
+pub(super) mod shape;
 pub(super) mod suggestion;
 mod trial;
 mod words;

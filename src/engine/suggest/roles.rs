@@ -3,7 +3,7 @@
 use super::shape::Shape;
 use super::suggestion::ColumnQuestion;
 use super::words::{self, Meaning};
-use crate::microdata::ColumnProfile;
+use crate::microdata::{AttributeType, ColumnProfile};
 use crate::spec::ColumnRole;
 
 /// With fewer rows, counts say little of how values spread.
@@ -38,10 +38,16 @@ impl JudgedColumn {
 impl ColumnEvidence<'_> {
     /// The role; the first of these that applies: what identifies, what cannot be published, what its name says.
     pub(super) fn judge(&self) -> JudgedColumn {
-        self.unpublishable()
+        let mut judged = self
+            .unpublishable()
             .or_else(|| self.identifying())
             .or_else(|| self.singling_out())
-            .unwrap_or_else(|| self.named())
+            .unwrap_or_else(|| self.named());
+        let notation = self.shape.and_then(Shape::notation).filter(|_| self.profile.kind == AttributeType::Text);
+        if let Some(notation) = notation {
+            judged.reason += &format!("; its values are read as texts: write them like {notation}");
+        }
+        judged
     }
 
     /// Values, a missing one counted as one.

@@ -15,7 +15,7 @@ const PROSE_LETTERS: usize = 60;
 
 /// A shape of values.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Shape {
+pub(in crate::engine) enum Shape {
     /// `name@host.org`
     Email,
     /// A number of a telephone, with a prefix or separators.
@@ -83,6 +83,15 @@ impl Shape {
         }
     }
 
+    /// How texts of this shape are written so that they are read as dates or numbers; `None` of other shapes.
+    pub(in crate::engine) const fn notation(self) -> Option<&'static str> {
+        match self {
+            Self::Date => Some("2024-12-31"),
+            Self::Money => Some("1234.56"),
+            _ => None,
+        }
+    }
+
     fn fits(self, value: &str) -> bool {
         match self {
             Self::Email => is_email(value),
@@ -103,7 +112,7 @@ impl Shape {
 }
 
 /// The shape of most values of a column; `None` where they have none, or where there are too few to say so.
-pub(super) fn shape(domain: &Domain) -> Option<Shape> {
+pub(in crate::engine) fn shape(domain: &Domain) -> Option<Shape> {
     match domain.kind() {
         AttributeType::Date | AttributeType::Timestamp | AttributeType::LocalTimestamp => return Some(Shape::Date),
         AttributeType::Boolean | AttributeType::Integer => return None,

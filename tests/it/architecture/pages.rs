@@ -490,12 +490,30 @@ fn page_of_members(document: &Value, start: &str) -> String {
     page
 }
 
+/// The kinds of notices with what they say, from their declaration.
+fn page_of_notices(source: &str) -> String {
+    let (_, declared) = source.split_once("NoticeKind: \"kind of notice\" {\n").unwrap();
+    let (declared, _) = declared.split_once("\n    }").unwrap();
+    let (mut list, mut said) = (String::new(), Vec::new());
+    for line in declared.lines().map(str::trim) {
+        match line.strip_prefix("/// ") {
+            Some(words) => said.push(words),
+            None => {
+                let name = line.split('"').nth(1).unwrap();
+                list += &item(&format!("`{name}`: {}", std::mem::take(&mut said).join(" ")));
+            }
+        }
+    }
+    list.trim_end().to_owned()
+}
+
 /// What stands in a page under this name.
 fn generated(name: &str) -> Option<String> {
     Some(match name {
         "options" => page_of_options(),
         "calls" => page_of_calls(&document()),
         "manifest" => page_of_members(&document(), "Manifest"),
+        "notices" => page_of_notices(&fs::read_to_string(root().join("src/publication/notice_kind.rs")).unwrap()),
         _ => return None,
     })
 }
@@ -518,7 +536,7 @@ fn generated_lists_are_up_to_date() {
             stale.push(page);
         }
     }
-    assert_eq!(found, 3);
+    assert_eq!(found, 4);
     assert!(stale.is_empty(), "regenerate {stale:?}: GUARDIAN_BLESS=1 cargo test --test it pages, twice");
 }
 
