@@ -18,6 +18,9 @@ use crate::telemetry;
 
 /// Options of the demonstration.
 #[derive(Args)]
+#[command(mut_arg("data", |data| {
+    data.hide_default_value(true).help("The folder of the embedded store and of the master key; by default a temporary one")
+}))]
 pub struct DemoArguments {
     #[command(flatten)]
     config: Config,

@@ -30,12 +30,21 @@ impl Folder {
     /// # Errors
     /// The reason why it cannot be read.
     pub(super) fn manifest(&self) -> Result<Manifest, String> {
-        let manifest = fs::read(self.path.join("manifest.json"));
-        let manifest = manifest.map_err(|error| format!("{}: {error}", self.name))?;
-        serde_json::from_slice(&manifest).map_err(|error| {
+        self.manifest_file().map(|(manifest, _)| manifest)
+    }
+
+    /// Reads the manifest, with the bytes of its file.
+    ///
+    /// # Errors
+    /// As [`Folder::manifest`].
+    pub(super) fn manifest_file(&self) -> Result<(Manifest, Vec<u8>), String> {
+        let file = fs::read(self.path.join("manifest.json"));
+        let file = file.map_err(|error| format!("{}: {error}", self.name))?;
+        let manifest = serde_json::from_slice(&file).map_err(|error| {
             let place = format!("line {}, column {}", error.line(), error.column());
             format!("{}: manifest.json is not a manifest, at {place}", self.name)
-        })
+        })?;
+        Ok((manifest, file))
     }
 }
 

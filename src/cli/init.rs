@@ -88,12 +88,13 @@ impl InitArguments {
     }
 }
 
-pub(super) fn run(arguments: &InitArguments) -> Result<CommandOutcome, CommandOutcome> {
+pub(super) fn run(arguments: &InitArguments, json: bool) -> Result<CommandOutcome, CommandOutcome> {
     telemetry::start(LogFormat::Text);
-    let asks = !arguments.yes && std::io::stdin().is_terminal() && std::io::stdout().is_terminal();
+    let asks = !arguments.yes && !json && std::io::stdin().is_terminal() && std::io::stdout().is_terminal();
     if !asks && !arguments.yes {
-        let message = "there is no terminal to ask questions on; --yes takes the suggested answers";
-        return Err(CommandOutcome::Usage(message.to_owned()));
+        let why = if json { "--json asks no questions" } else { "there is no terminal to ask questions on" };
+        let message = format!("{why}; --yes takes the suggested answers");
+        return Err(CommandOutcome::Usage(message));
     }
     let table = TableFile { path: &arguments.table, format: None, options: arguments.options.parsed()? };
     if is_standard_input(table.path) && arguments.output.is_none() {
@@ -128,6 +129,12 @@ pub(super) fn run(arguments: &InitArguments) -> Result<CommandOutcome, CommandOu
         return standard_output::print(&format!("{:#}\n", suggestion.specification));
     }
     write(&output, &suggestion.specification, arguments.force)?;
+    if json {
+        let mut said =
+            serde_json::to_value(&suggestion).map_err(|error| CommandOutcome::Internal(error.to_string()))?;
+        said["written_to"] = output.display().to_string().into();
+        return standard_output::print(&format!("{said}\n"));
+    }
     let mut stdout = std::io::stdout().lock();
     ended(describe(&suggestion, &mut stdout))?;
     ended(describe_next(&suggestion, arguments, &output, &mut stdout))?;

@@ -72,7 +72,7 @@ fn run(command: Command, json: bool) -> CommandOutcome {
     // a panic message may quote data: neither the hook nor the message below repeats it
     crate::telemetry::install_panic_hook();
     let ended = panic::catch_unwind(AssertUnwindSafe(|| match command {
-        Command::Init(arguments) => init::run(&arguments),
+        Command::Init(arguments) => init::run(&arguments, json),
         Command::Publish(arguments) => publish::run(&arguments, json),
         Command::Plan(arguments) => plan::run(&arguments, json),
         Command::Report(arguments) => report::run(&arguments),

@@ -98,10 +98,10 @@ pub(super) fn run(arguments: &PublishArguments, json: bool) -> Result<CommandOut
     };
     let released = engine::release(&order, &mut begun.draft, &control)?;
     drop(shown);
-
-    let report = public_report(&released.manifest);
+    let manifest = pretty(&released.manifest)?;
+    let report = public_report(&released.manifest).of_file(&manifest);
     let io = |error: std::io::Error| CommandOutcome::io(&arguments.out, &error);
-    begun.draft.write("manifest.json", &pretty(&released.manifest)?).map_err(io)?;
+    begun.draft.write("manifest.json", &manifest).map_err(io)?;
     begun.draft.write("report.json", &pretty(&report)?).map_err(io)?;
     begun.draft.write("specification.json", &pretty(&job.specification.normalized)?).map_err(io)?;
     if let (Some(OpenedPopulation { file, .. }), Some(state)) = (&mut population, &released.state) {

@@ -22,8 +22,8 @@ pub struct ReportArguments {
 }
 
 pub(super) fn run(arguments: &ReportArguments) -> Result<CommandOutcome, CommandOutcome> {
-    let manifest = Folder::new(&arguments.directory).manifest().map_err(CommandOutcome::InputOutput)?;
-    let report = public_report(&manifest);
+    let (manifest, file) = Folder::new(&arguments.directory).manifest_file().map_err(CommandOutcome::InputOutput)?;
+    let report = public_report(&manifest).of_file(&file);
     let page = || report_page(&report, &manifest).map_err(|error| CommandOutcome::Internal(error.to_string()));
     match &arguments.html {
         None => {

@@ -1,7 +1,9 @@
 //! The public report: the manifest of a release in sentences. A function of the manifest alone.
 
 use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
 use utoipa::ToSchema;
+use uuid::Uuid;
 
 use super::dependencies::{AssumedUnknownForm, ClosedStrataForm, ClosingReasonForm, ManifestDependencies};
 use super::exposures::ManifestExposures;
@@ -21,6 +23,14 @@ use crate::publication::{
 /// What a release promises and why, in words.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, ToSchema)]
 pub struct PublicReport {
+    /// The id of the release; absent when it was made without a server, and in older reports.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub id: Option<Uuid>,
+    /// SHA-256 of `manifest.json` in hexadecimal digits: says which release it is where there is no id.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub manifest_sha256: Option<String>,
     /// The release, in one sentence.
     pub summary: String,
     /// For each rule its promise, the reason it holds, and the worst bucket.
@@ -78,6 +88,8 @@ const MAX_CERTAINTY_LINES: u64 = 100;
 pub fn public_report(manifest: &Manifest) -> PublicReport {
     let passed = manifest.verification.checks.iter().filter(|check| check.passed).map(|check| check.check.as_str());
     PublicReport {
+        id: manifest.id,
+        manifest_sha256: None,
         summary: summary(manifest),
         rules: manifest.rules.iter().map(sentence).chain(requirements(manifest)).collect(),
         figures: manifest.rules.iter().map(RuleFigures::new).collect(),
@@ -112,6 +124,15 @@ pub fn public_report(manifest: &Manifest) -> PublicReport {
         ),
         reading: reading(manifest).to_owned(),
         certainty: certainties(manifest),
+    }
+}
+
+impl PublicReport {
+    /// The report that says by the digest of `manifest.json` which release it is, where the release has no id.
+    #[must_use]
+    pub fn of_file(self, manifest: &[u8]) -> Self {
+        let digest = || hex::encode(Sha256::digest(manifest));
+        Self { manifest_sha256: self.id.is_none().then(digest), ..self }
     }
 }
 

@@ -123,7 +123,10 @@ impl ReadmeWriter<'_> {
                 self.paragraph("", &format!("Do not open these files in a spreadsheet. {}.", warning.detail));
             }
         }
-        self.paragraph("", "CSV (RFC 4180) in UTF-8, with a header, lines ending in LF. A missing value is an empty field without quotes; \"\" is the empty text. A file of one column writes a missing value as the marker named above.");
+        self.paragraph("", "CSV (RFC 4180) in UTF-8, with a header, lines ending in LF. A missing value is an empty field without quotes; \"\" is the empty text.");
+        if self.parts().any(|part| part.null.is_some()) {
+            self.paragraph("", "A file of one column writes a missing value as the marker named above.");
+        }
         self.paragraph("", "Rows are sorted. Their order reveals nothing of the order of the original.");
         if self.is_bucketed() {
             self.paragraph("", "Buckets: only the column `bucket` links the parts of a table. A row of one part belongs to one row of the other part with the same bucket label, and each of them is equally likely. To count, spread the rows of a bucket evenly: weight each value of the other part by its share of the bucket.");

@@ -6,7 +6,7 @@ use super::guarantees::offered;
 use super::roles::JudgedColumn;
 use super::suggestion::SuggestedColumn;
 use crate::microdata::ColumnProfile;
-use crate::spec::{ColumnRole, OFFERED_K, OfferedGuarantee};
+use crate::spec::{Algorithm, ColumnRole, OFFERED_K, OfferedGuarantee};
 
 /// A column of the specification.
 #[derive(Clone, Debug)]
@@ -77,6 +77,8 @@ pub(super) struct SpecificationDraft {
     pub(super) columns: Vec<ColumnDraft>,
     /// The anonymity where nothing is sensitive.
     pub(super) k: u64,
+    /// What decides the tables where something is.
+    pub(super) algorithm: Algorithm,
 }
 
 impl SpecificationDraft {
@@ -89,7 +91,7 @@ impl SpecificationDraft {
                 column.drop(reason);
             }
         }
-        Self { columns, k: OFFERED_K.min(rows) }
+        Self { columns, k: OFFERED_K.min(rows), algorithm: Algorithm::Uad }
     }
 
     /// The names of the columns of a role, in the order of the table.
@@ -144,7 +146,7 @@ impl SpecificationDraft {
             let guarantees = json!([{"type": "k_anonymity", "k": self.k}]);
             return json!({"type": "generalize", "quasi_identifiers": known, "guarantees": guarantees});
         }
-        json!({"type": "versatile", "algorithm": "uad", "rules": rules})
+        json!({"type": "versatile", "algorithm": self.algorithm.as_str(), "rules": rules})
     }
 
     /// Every column with its reason.

@@ -12,14 +12,18 @@ use crate::microdata::formats::IngestLimits;
 use crate::microdata::{Attr, ColumnProfile, Table};
 use crate::privacy;
 use crate::privacy::DiscoveryOptions;
-use crate::problem::{Fault, Kind, Problem};
+use crate::problem::{Fault, FaultRemedy, Kind, Problem};
 use crate::publication::Unit;
 use crate::spec::{ColumnRole, DeclaredRoles};
 
 /// The most columns that a suggestion publishes; their dependencies are searched in pairs.
 const MAX_SUGGESTED_COLUMNS: usize = 64;
 
+/// The most columns that are tried where nothing can be published.
+const MAX_TRIED_ROLES: usize = 5;
+
 /// What a suggestion is made of.
+#[derive(Clone, Copy)]
 pub struct SuggestionInput<'a> {
     /// The profiles of all columns, in the order of the table.
     pub profiles: &'a [ColumnProfile],
@@ -62,8 +66,45 @@ pub fn columns_to_load(profiles: &[ColumnProfile], roles: &DeclaredRoles, limits
 /// Suggests a specification that a job would publish.
 ///
 /// # Errors
-/// Refused where nothing can be published, or cancelled.
+/// Refused where nothing can be published, with roles that would let something be, or cancelled.
 pub fn suggest(input: &SuggestionInput<'_>, control: &Control) -> Result<Suggestion, EngineError> {
+    let mut problem = match suggest_as_declared(input, control) {
+        Err(EngineError::Refused(problem)) => problem,
+        suggested => return suggested,
+    };
+    for fault in problem.errors.iter_mut().filter(|fault| fault.pointer == "/roles") {
+        fault.remedies.extend(published_after_all(input, control)?);
+    }
+    Err(EngineError::Refused(problem))
+}
+
+/// The declaration that lets a column of few values be published, where no column is.
+fn published_after_all(input: &SuggestionInput<'_>, control: &Control) -> Result<Option<FaultRemedy>, EngineError> {
+    let mut undeclared: Vec<&ColumnProfile> = input.loaded.iter().map(|&at| &input.profiles[at]).collect();
+    undeclared.retain(|profile| !input.roles.contains_key(&profile.name) && !input.is_key(&profile.name));
+    undeclared.sort_by_key(|profile| profile.distinct);
+    for profile in undeclared.into_iter().take(MAX_TRIED_ROLES) {
+        let mut roles = input.roles.clone();
+        roles.insert(profile.name.clone(), ColumnRole::QuasiIdentifier);
+        match suggest_as_declared(&SuggestionInput { roles: &roles, ..*input }, control) {
+            Err(EngineError::Refused(_)) => {}
+            Err(other) => return Err(other),
+            Ok(_) => {
+                // a subject has a member of its own
+                roles.retain(|_, role| *role != ColumnRole::Subject);
+                let written = roles.iter().map(|(name, role)| (name.clone(), role.as_str().into()));
+                let written: serde_json::Map<String, serde_json::Value> = written.collect();
+                let title =
+                    format!("publish {0} although it may identify persons: --role {0}=quasi_identifier", profile.name);
+                let patch = serde_json::json!([{"op": "add", "path": "/roles", "value": written}]);
+                return Ok(Some(FaultRemedy { title, patch }));
+            }
+        }
+    }
+    Ok(None)
+}
+
+fn suggest_as_declared(input: &SuggestionInput<'_>, control: &Control) -> Result<Suggestion, EngineError> {
     check_subject(input)?;
     let mut judged = judge_columns(input);
     protect_something(input, &mut judged);

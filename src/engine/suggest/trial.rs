@@ -9,13 +9,14 @@ use super::place::SuggestionInput;
 use crate::control::Control;
 use crate::engine::error::EngineError;
 use crate::engine::plan::dry_run::{DryRunInput, TablePair, check, dry_run};
+use crate::engine::plan::types::Plan;
 use crate::ledger::EarlierDisclosures;
 use crate::microdata::{ColumnProfile, Table};
 use crate::problem::{Fault, Kind, Problem};
-use crate::publication::Unit;
+use crate::publication::{NoticeKind, Unit};
 use crate::random::RandomStreams;
 use crate::spec;
-use crate::spec::{ColumnFacts, ColumnRole, DatasetSchema, DocumentSource, Specification};
+use crate::spec::{Algorithm, ColumnFacts, ColumnRole, DatasetSchema, DocumentSource, Specification};
 
 /// After as many plans, a column with a fault is dropped at once, so that an end is near.
 const MAX_PATIENT_PLANS: usize = 40;
@@ -39,10 +40,10 @@ impl Trial<'_> {
     ) -> Result<SpecificationDraft, EngineError> {
         let mut plans = 0;
         while draft.columns.iter().any(|column| column.role.is_published()) {
-            let faults = self.faults(&draft.document(), control)?;
-            if faults.is_empty() {
-                return Ok(draft);
-            }
+            let faults = match self.planned(&draft.document(), control)? {
+                Ok(plan) => return self.related(draft, &plan, control),
+                Err(faults) => faults,
+            };
             plans += 1;
             // pointers count the rules of this plan, before anything changes
             let of_rule = |fault: &Value| draft.of_rule(fault["pointer"].as_str()?);
@@ -56,12 +57,27 @@ impl Trial<'_> {
                 }
             }
         }
-        let detail = "no column of this table can be published; declare the roles of columns";
-        Err(EngineError::Refused(Problem::of_faults(vec![Fault::new("/roles", Kind::BadColumns, detail)])))
+        Err(nothing_left())
     }
 
-    /// Every fault of a document, as problems list them; none where a job would publish.
-    fn faults(&self, document: &Value, control: &Control) -> Result<Vec<Value>, EngineError> {
+    /// The draft, with tables that keep associations where those of the rules alone would separate columns.
+    fn related(
+        &self,
+        draft: SpecificationDraft,
+        plan: &Plan,
+        control: &Control,
+    ) -> Result<SpecificationDraft, EngineError> {
+        let is_unrelated = |of: &Plan| of.warnings.iter().any(|of| of.r#type == NoticeKind::AttributesUnrelated);
+        if !is_unrelated(plan) {
+            return Ok(draft);
+        }
+        let by_data = SpecificationDraft { algorithm: Algorithm::Auto, ..draft.clone() };
+        let other = self.planned(&by_data.document(), control)?;
+        Ok(if other.is_ok_and(|other| !is_unrelated(&other)) { by_data } else { draft })
+    }
+
+    /// The plan of a document that a job would publish, or every fault, as problems list them.
+    fn planned(&self, document: &Value, control: &Control) -> Result<Result<Plan, Vec<Value>>, EngineError> {
         let SuggestionInput { profiles, rows, keys, limits, .. } = *self.input;
         let facts = |profile: &ColumnProfile| ColumnFacts {
             overflow: profile.exceeds(limits),
@@ -71,20 +87,21 @@ impl Trial<'_> {
         let schema = DatasetSchema { columns: &facts, keys, unit: self.unit };
         let reading = spec::read(document, &schema, DocumentSource::CommandLine);
         let Some(specification) = reading.specification.filter(|_| reading.faults.is_empty()) else {
-            return Ok(errors(&Problem::of_faults(reading.faults).to_json("about:blank")));
+            return Ok(Err(errors(&Problem::of_faults(reading.faults).to_json("about:blank"))));
         };
         let table = self.table(&specification);
         let counted = check(&specification, &table);
         if !counted.is_empty() {
-            return Ok(errors(&Problem::of_faults(counted).to_json("about:blank")));
+            return Ok(Err(errors(&Problem::of_faults(counted).to_json("about:blank"))));
         }
         let earlier = EarlierDisclosures::default();
         let input =
             DryRunInput { specification: &specification, earlier: &earlier, faults: Vec::new(), republish: None };
         let columns = TablePair { published: &table, extra: None };
         match dry_run(input, columns, &RandomStreams::Identity, control) {
-            Ok(plan) => Ok(plan.problems.iter().flat_map(errors).collect()),
-            Err(EngineError::Refused(problem)) => Ok(errors(&problem.to_json("about:blank"))),
+            Ok(plan) if plan.problems.is_empty() => Ok(Ok(plan)),
+            Ok(plan) => Ok(Err(plan.problems.iter().flat_map(errors).collect())),
+            Err(EngineError::Refused(problem)) => Ok(Err(errors(&problem.to_json("about:blank")))),
             Err(other) => Err(other),
         }
     }
@@ -95,6 +112,12 @@ impl Trial<'_> {
         let columns = used.map(|attr| self.input.table.column(attr).clone()).collect();
         Table::new(specification.names.clone(), columns)
     }
+}
+
+/// The refusal of a table of which nothing can be published.
+fn nothing_left() -> EngineError {
+    let detail = "no column of this table can be published; declare the roles of columns";
+    EngineError::Refused(Problem::of_faults(vec![Fault::new("/roles", Kind::BadColumns, detail)]))
 }
 
 /// The faults of a problem; a problem without a list of them is one itself.

@@ -83,6 +83,8 @@ meanings! {
     Belief = "belief", "a belief or an opinion";
     Conduct = "conduct", "an offence or a sanction";
     Performance = "performance", "a mark or a performance";
+    Absence = "absence", "days of absence or illness";
+    Insurance = "insurance", "an insurance, or who pays";
     Outcome = "outcome", "the outcome of a case";
 }
 
@@ -100,8 +102,10 @@ impl Meaning {
 
     /// Whether such a value must not be inferred.
     pub(super) const fn is_secret(self) -> bool {
-        use Meaning::{Belief, Conduct, Diagnosis, Income, Measurement, Outcome, Performance, Treatment, Wealth};
-        matches!(self, Belief | Conduct | Diagnosis | Income | Measurement | Outcome | Performance | Treatment | Wealth)
+        use Meaning::{Absence, Belief, Conduct, Diagnosis, Income, Insurance, Measurement, Outcome, Performance};
+        use Meaning::{Treatment, Wealth};
+        let is_of_health = matches!(self, Absence | Diagnosis | Measurement | Outcome | Treatment);
+        is_of_health || matches!(self, Belief | Conduct | Income | Insurance | Performance | Wealth)
     }
 }
 
@@ -244,7 +248,7 @@ mod tests {
                 None => assert!(line.starts_with("  ") || line.is_empty(), "{line}"),
             }
         }
-        assert_eq!(meanings, 27);
+        assert_eq!(meanings, 29);
         let mut places: BTreeMap<String, Meaning> = BTreeMap::new();
         for &(meaning, pattern) in WORDS.iter() {
             let (Pattern::Whole(word) | Pattern::Part(word) | Pattern::Beginning(word)) = pattern;
@@ -363,7 +367,7 @@ mod tests {
             ("Bemerkungen", FreeText),
             ("exam_score", Performance),
             ("Note", FreeText),
-            ("payor_primary", Wealth),
+            ("payor_primary", Insurance),
             ("insurance_number", Identity),
             ("dc_status", Outcome),
             ("care_days", Treatment),

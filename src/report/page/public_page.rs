@@ -30,7 +30,7 @@ pub fn report_page(report: &PublicReport, manifest: &Manifest) -> Result<String,
         &html! {
             h1 { (title) }
             p class="lead" { (sentence(&report.summary)) }
-            (facts(manifest))
+            (facts(report, manifest))
             h2 { "What is promised" }
             (promises(report))
             h2 { "What is not promised" }
@@ -54,7 +54,7 @@ pub fn report_page(report: &PublicReport, manifest: &Manifest) -> Result<String,
     ))
 }
 
-fn facts(manifest: &Manifest) -> Markup {
+fn facts(report: &PublicReport, manifest: &Manifest) -> Markup {
     let method: Vec<&str> = [
         Some(manifest.method.r#type.as_str()),
         manifest.method.algorithm.map(Algorithm::as_str),
@@ -70,8 +70,9 @@ fn facts(manifest: &Manifest) -> Markup {
         ("Status", manifest.status.to_string()),
         ("Composition", manifest.composition.to_string()),
     ];
+    let digest = report.manifest_sha256.clone().map(|digest| ("SHA-256 of manifest.json", digest));
     html! {
-        dl { @for (name, value) in facts { dt { (name) } dd { (value) } } }
+        dl { @for (name, value) in facts.into_iter().chain(digest) { dt { (name) } dd { (value) } } }
         @if manifest.reproducible {
             p class="warning" { "The caller chose the key of this release: who knows the key can undo it." }
         }

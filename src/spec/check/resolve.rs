@@ -15,14 +15,16 @@ use super::specification::{ProposedTable, SpecWarning, Specification};
 use super::unit::UnitEnforcer;
 use crate::microdata::{Attr, AttrSet, MAX_ATTRIBUTES};
 use crate::problem::{Fault, Kind};
-use crate::publication::{DeclaredTaxonomy, DeclaredThresholds, ExcludedValues, Guarantee, Protected, SubmittedRule};
+use crate::publication::{
+    DeclaredTaxonomy, DeclaredThresholds, ExcludedValues, Guarantee, NoticeKind, Protected, SubmittedRule,
+};
 use crate::spec::grammar::attributes::{AttributeOptions, DatasetColumns, TaxonomyChoice};
 use crate::spec::grammar::general::{GeneralMembers, Unlisted};
 use crate::spec::grammar::guarantee::ThresholdsByDigest;
 use crate::spec::grammar::proposed_tables::DraftProposedTable;
 use crate::spec::grammar::reader::FaultList;
 use crate::spec::grammar::republish::RepublishSpec;
-use crate::spec::grammar::schema::DatasetSchema;
+use crate::spec::grammar::schema::{DatasetSchema, DocumentSource};
 use crate::spec::grammar::utility::InternalUtility;
 use crate::spec::methods::decompose::DraftDecompose;
 use crate::spec::methods::draft::DraftMethod;
@@ -31,10 +33,10 @@ use crate::spec::methods::slicing::{DraftSlicing, SlicingSpec};
 
 /// A document as it was read.
 pub(in crate::spec) struct DraftDocument<'a, 'c> {
-    pub(in crate::spec) columns: &'a DatasetColumns<'c>,
-    pub(in crate::spec) schema: &'a DatasetSchema<'c>,
     /// The document itself.
     pub(in crate::spec) document: &'a Value,
+    pub(in crate::spec) columns: &'a DatasetColumns<'c>,
+    pub(in crate::spec) schema: &'a DatasetSchema<'c>,
     pub(in crate::spec) general: GeneralMembers,
     /// The options of each column.
     pub(in crate::spec) attributes: &'a [AttributeOptions],
@@ -102,9 +104,9 @@ pub(in crate::spec) fn resolve(document: DraftDocument<'_, '_>, faults: &mut Fau
         entropy,
         internal: InternalUtility::from(&general.internal),
         warnings,
+        document: document.clone(),
         normalized,
         reuse_form,
-        document: document.clone(),
         used,
     };
     check_republication(&specification, schema, columns.origin, faults);
@@ -130,8 +132,8 @@ fn resolve_names(
     used: &[usize],
     faults: &mut FaultList,
 ) -> Option<(Vec<String>, Vec<SpecWarning>)> {
-    let DraftDocument { columns, schema, attributes, .. } = document;
-    let mut warnings = Vec::new();
+    let DraftDocument { columns, schema, attributes, general, .. } = document;
+    let mut warnings: Vec<SpecWarning> = not_held(general, columns.origin).into_iter().collect();
     for &column in used {
         check_attribute(&columns.facts[column], schema, &attributes[column], &mut warnings, faults);
     }
@@ -146,6 +148,15 @@ fn resolve_names(
         return None;
     }
     Some((names, warnings))
+}
+
+/// The warning that a release of the command line does not wait for an approval.
+fn not_held(general: &GeneralMembers, origin: DocumentSource) -> Option<SpecWarning> {
+    (general.hold && origin.is_local()).then(|| SpecWarning {
+        pointer: Some("/hold".to_owned()),
+        type_: NoticeKind::NotHeld,
+        detail: "hold has no meaning on the command line: the release waits for no approval".to_owned(),
+    })
 }
 
 /// Random queries have at most as many dimensions as there are published attributes.

@@ -180,9 +180,6 @@ impl GeneralMembers {
         } else if self.dataset.value.is_none() && !self.dataset.is_faulty {
             faults.range(self.at("dataset"), &DatasetId::allowed());
         }
-        if self.hold && origin.is_local() {
-            faults.unsupported(self.at("hold"), "on the command line nobody could approve it; leave out hold");
-        }
         if self.people == PeopleChoice::Unpublished && origin.is_local() && origin != DocumentSource::Reproduction {
             let detail = "on the command line it is not known who was published before; leave out people";
             faults.unsupported(self.at("people"), detail);

@@ -23,16 +23,18 @@ fn read<T: serde::de::DeserializeOwned>(path: &Path) -> T {
     serde_json::from_slice(&fs::read(path).unwrap()).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-/// The bytes of a file; those of a document without the time at which it was made.
+/// The bytes of a file; those of a document without the time at which it was made, and what follows from it.
 fn timeless(path: &Path) -> Vec<u8> {
     let bytes = fs::read(path).unwrap();
     if path.extension().is_none_or(|extension| extension != "json") {
         return bytes;
     }
     let mut document: Value = serde_json::from_slice(&bytes).unwrap();
-    match document.as_object_mut().and_then(|members| members.remove("created_at")) {
+    let removed =
+        document.as_object_mut().map(|members| (members.remove("created_at"), members.remove("manifest_sha256")));
+    match removed {
+        None | Some((None, None)) => bytes,
         Some(_) => serde_json::to_vec(&document).unwrap(),
-        None => bytes,
     }
 }
 

@@ -20,7 +20,7 @@ struct Register {
 }
 
 /// A number below `below` that follows from the row and the column alone.
-fn draw(row: usize, column: usize, below: usize) -> usize {
+pub(super) fn draw(row: usize, column: usize, below: usize) -> usize {
     let mut mixed =
         (row as u64 + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15) ^ (column as u64).wrapping_mul(0xD1B5_4A32_D192_ED03);
     mixed = (mixed ^ (mixed >> 31)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
@@ -269,26 +269,26 @@ const REGISTERS: &[Register] = &[
 ];
 
 /// A folder with a table `T.csv`.
-struct Folder(TempDir);
+pub(super) struct Folder(TempDir);
 
 impl Folder {
-    fn new(csv: &str) -> Self {
+    pub(super) fn new(csv: &str) -> Self {
         let folder = Self(tempfile::tempdir().unwrap());
         fs::write(folder.path("T.csv"), csv).unwrap();
         folder
     }
 
-    fn path(&self, name: &str) -> PathBuf {
+    pub(super) fn path(&self, name: &str) -> PathBuf {
         self.0.path().join(name)
     }
 
-    fn init(&self, more: &[&str]) -> Output {
+    pub(super) fn init(&self, more: &[&str]) -> Output {
         run(guardian().arg("init").arg(self.path("T.csv")).args(more))
     }
 
     /// The specification and what was printed.
     #[track_caller]
-    fn initialized(&self, more: &[&str]) -> (Value, String) {
+    pub(super) fn initialized(&self, more: &[&str]) -> (Value, String) {
         let output = self.init(&[&["--yes"], more].concat());
         assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
         (read_json(&self.path("T.spec.json")), String::from_utf8(output.stdout).unwrap())
@@ -296,7 +296,7 @@ impl Folder {
 
     /// Runs the command that `init` printed, and gives the manifest.
     #[track_caller]
-    fn published(&self, printed: &str) -> Value {
+    pub(super) fn published(&self, printed: &str) -> Value {
         let line = printed.lines().find_map(|line| line.strip_prefix("  guardian publish ")).unwrap();
         let mut command = guardian();
         command.arg("publish").args(line.split_whitespace()).current_dir(self.0.path());
@@ -306,12 +306,12 @@ impl Folder {
     }
 }
 
-fn read_json(path: &Path) -> Value {
+pub(super) fn read_json(path: &Path) -> Value {
     serde_json::from_slice(&fs::read(path).unwrap()).unwrap()
 }
 
 /// What the document makes of a column: `sensitive`, `known` or `dropped`.
-fn placed(specification: &Value, column: &str) -> &'static str {
+pub(super) fn placed(specification: &Value, column: &str) -> &'static str {
     let holds = |list: &Value| list.as_array().is_some_and(|names| names.iter().any(|name| name == column));
     let rules = specification["method"]["rules"].as_array().cloned().unwrap_or_default();
     match () {

@@ -9,6 +9,7 @@ pub(crate) mod local_tables;
 pub(crate) mod metrics;
 pub(crate) mod object_stores;
 pub(crate) mod screens;
+pub(crate) mod suggested_columns;
 pub(crate) mod telemetry;
 pub(crate) mod threads;
 pub(crate) mod torture;
