@@ -388,10 +388,15 @@ async fn misspelt_rules_leave_the_remedies_of_others() {
     let mut method = versatile(&["agee -> race", "age -> icd9"]);
     method["default_guarantee"]["l"] = 6.into();
     let document = json!({"dataset": dataset, "unlisted": "drop", "method": method});
-    for path in ["/v1/jobs", "/v1/plans"] {
-        let answer = server.post(path, &document).await;
-        let named = answer.fault("/method/rules/0", "unknown-attribute");
-        let weaker = answer.fault("/method/rules/1", "rule-ineligible");
+    let refused = server.post("/v1/jobs", &document).await.json();
+    for answered in [refused, planned(&server, &document).await] {
+        let faults = faults_of(&answered);
+        let fault = |pointer: &str, name: &str| {
+            let found = faults.iter().find(|fault| fault["pointer"] == pointer && kind(fault) == name);
+            found.unwrap_or_else(|| panic!("{pointer} {name}: {answered:#}"))
+        };
+        let named = fault("/method/rules/0", "unknown-attribute");
+        let weaker = fault("/method/rules/1", "rule-ineligible");
         assert_eq!(
             (&named["remedies"][0]["title"], &weaker["remedies"][0]["title"]),
             (&json!("name age"), &json!("ask for l = 3"))
