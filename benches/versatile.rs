@@ -116,9 +116,8 @@ fn gd(table: &Table, fill: bool) -> (Vec<TableDraft>, usize) {
     let (ground, streams, control) = (ground(table), streams(), Control::default());
     let start = decompose_greedily(&ground, ground.rules[0].sensitive, &control).unwrap();
     let before: usize = start.iter().map(|draft| draft.attributes.len()).sum();
-    let mut scorer =
-        EntropyScorer::draw(&ground, PlanRows { table, streams: &streams }, DecompositionScore::Entropy, &control)
-            .unwrap();
+    let rows = PlanRows { table, strata: table, streams: &streams };
+    let mut scorer = EntropyScorer::draw(&ground, rows, DecompositionScore::Entropy, &control).unwrap();
     let bounds = AddBackLimits { fill, work: u64::MAX };
     let drafts = add_back(&ground, start, &mut scorer, bounds, &control).unwrap();
     let after: usize = drafts.iter().map(|draft| draft.attributes.len()).sum();

@@ -39,6 +39,7 @@ fuzz_target!(|text: &str| {
         requirements: None,
         thresholds: None,
         original: None,
+        dropped: &[],
     };
     if let Ok(summary) = verify(&claim, &files, &Control::default()) {
         assert_eq!(summary.verified, summary.checks.iter().all(|check| check.passed));

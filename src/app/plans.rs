@@ -11,8 +11,8 @@ use crate::control::Control;
 use crate::engine::{EngineError, Plan};
 use crate::identity::{Caller, Scope};
 use crate::inputs::{
-    ChainPlace, ColumnSelection, CompositionConflict, CompositionContext, InputEnv, InputError, JobContext,
-    LoadedChain, ProfileCounts, RepublishedPopulation,
+    ChainPlace, CompositionConflict, CompositionContext, InputEnv, InputError, JobContext, LoadedChain,
+    OtherSelections, ProfileCounts, RepublishedPopulation,
 };
 use crate::ledger::EarlierDisclosures;
 use crate::microdata::Table;
@@ -65,7 +65,7 @@ impl AppService {
         let no_rows = clash.as_ref().filter(|clash| clash.has_no_rows()).map(CompositionConflict::problem);
         let rows = no_rows.map_or_else(|| self.budget.check(need), Err);
         let (rows, night) = night.map_or_else(|problem| (Err(problem), None), |night| (rows, night));
-        let work = DryRun { env, context, extra: inputs.extra, earlier, faults, faulty, night };
+        let work = DryRun { env, context, others: inputs.others, earlier, faults, faulty, night };
         let planned = match rows {
             Ok(()) => {
                 let room = self.budget.try_acquire(need)?;
@@ -201,7 +201,7 @@ fn mended(
 struct DryRun {
     env: InputEnv,
     context: JobContext,
-    extra: ColumnSelection,
+    others: OtherSelections,
     earlier: EarlierDisclosures,
     faults: Vec<Fault>,
     faulty: FaultyDocument,
@@ -213,13 +213,14 @@ impl DryRun {
     fn run(mut self, control: &Control) -> Result<Plan, EngineError> {
         self.context.choose_rows(&self.env, control)?;
         let table = self.context.load(&self.env, control)?;
-        let extra = self.context.load_extra(&self.env, &self.extra, control)?;
+        let others = self.context.load_others(&self.env, &self.others, control)?;
         self.earlier.releases = inputs::read_earlier_releases(&self.env, &self.context, &self.earlier, control)?;
         let key = ReleaseKey::draw().map_err(|error| EngineError::Failed {
             problem: Problem::new(Kind::Internal, "the operating system has no randomness to give"),
             cause: error.to_string(),
         })?;
-        let columns = engine::TablePair { published: &table, extra: extra.as_ref() };
+        let (extra, dropped) = (others.extra.as_ref(), others.dropped());
+        let columns = engine::TablePair { published: &table, extra, dropped: &dropped };
         let Self { env, context, earlier, faults, faulty, night, .. } = self;
         let mut persons = Vec::new();
         if let Some(night) = &night {

@@ -25,6 +25,8 @@ use crate::spec::{self, ColumnFacts, DatasetSchema, DocumentSource, ParsedDocume
 pub(super) struct InputJob {
     pub(super) specification: Specification,
     pub(super) table: Table,
+    /// The columns that the document does not use, without those that exceed a limit.
+    pub(super) dropped: Table,
     /// The reason why the rows contradict the unit of protection.
     pub(super) persons: Option<Problem>,
     /// What was left out, where a bounded number of rows of each person is kept.
@@ -57,6 +59,8 @@ pub(super) struct ReadJob<'a> {
     pub(super) rows: u64,
     /// The columns that the document uses, without those that exceed a limit.
     pub(super) columns: Vec<Column>,
+    /// The other ones, without those that exceed a limit.
+    pub(super) dropped: Table,
     pub(super) profiles: Vec<ColumnProfile>,
     pub(super) reading: ParsedDocument,
     /// The reason why the rows contradict the unit of protection.
@@ -67,7 +71,7 @@ pub(super) struct ReadJob<'a> {
     pub(super) republished: Vec<[u8; 16]>,
 }
 
-/// Reads the columns that the document uses.
+/// Reads the columns that the document uses, and the others.
 pub(super) fn read<'a>(source: JobSource<'a>, control: &Control) -> Result<ReadJob<'a>, CommandOutcome> {
     let limits = IngestLimits::default();
     let OpenedTable { mut reader, contributions, chose_rows } =
@@ -78,13 +82,13 @@ pub(super) fn read<'a>(source: JobSource<'a>, control: &Control) -> Result<ReadJ
     let mut republished = source.persons.map(|keys| PersonReader::new(keys, &names)).transpose()?;
     let keys = source.persons.map_or(&[][..], |keys| keys.columns);
 
-    // the used columns do not depend on the values, so only these are built
     let mut facts: Vec<ColumnFacts> = names.iter().map(|name| ColumnFacts::unseen(name)).collect();
     let schema = DatasetSchema { columns: &facts, keys, unit: source.unit };
     let first = spec::read(source.document, &schema, source.origin);
     let used = first.specification.map_or_else(|| (0..names.len()).collect(), |specification| specification.used);
+    let others = (0..names.len()).filter(|index| !used.contains(index));
     let mut building: Vec<UsedColumn> =
-        used.iter().map(|&index| UsedColumn { index, builder: Some(ColumnBuilder::new(&limits)) }).collect();
+        used.iter().copied().chain(others).map(|index| UsedColumn::new(index, &limits)).collect();
     let mut rows = 0u64;
     while let Some(chunk) = reader.next_chunk().map_err(ingest)? {
         rows += u64::from(chunk.rows);
@@ -95,11 +99,13 @@ pub(super) fn read<'a>(source: JobSource<'a>, control: &Control) -> Result<ReadJ
     if rows == 0 {
         return Err(CommandOutcome::Refused(Box::new(Problem::new(Kind::EmptyTable, "the table has no rows"))));
     }
-    let persons = persons.fault;
     let kinds = reader.kinds();
     let (mut columns, mut profiles) = (Vec::new(), Vec::new());
     let finish = |UsedColumn { index, builder }| (index, builder.map(|builder| builder.finish(kinds[index])));
-    let finished: Vec<(usize, Option<Column>)> = building.into_par_iter().map(finish).collect();
+    let mut finished: Vec<(usize, Option<Column>)> = building.into_par_iter().map(finish).collect();
+    let dropped =
+        finished.split_off(used.len()).into_iter().filter_map(|(index, column)| Some((names[index].clone(), column?)));
+    let (dropped_names, dropped_columns) = dropped.unzip();
     for (index, column) in finished {
         match column {
             None => facts[index].overflow = true,
@@ -118,9 +124,10 @@ pub(super) fn read<'a>(source: JobSource<'a>, control: &Control) -> Result<ReadJ
         context: DocumentContext { document, unit, origin, facts, keys },
         rows,
         columns,
+        dropped: Table::new(dropped_names, dropped_columns),
         profiles,
         reading,
-        persons,
+        persons: persons.fault,
         contributions,
         republished: republished.map(PersonReader::finish).transpose()?.unwrap_or_default(),
     })
@@ -167,7 +174,8 @@ impl DocumentContext<'_> {
 
 /// Reads the columns that the document uses and checks the document against them.
 pub(super) fn job(source: JobSource<'_>, control: &Control) -> Result<InputJob, CommandOutcome> {
-    let ReadJob { context, columns, reading, persons, contributions, republished, .. } = read(source, control)?;
+    let ReadJob { context, columns, dropped, reading, persons, contributions, republished, .. } =
+        read(source, control)?;
     let ParsedDocument { specification, faults } = reading;
     let Some(specification) = specification.filter(|of| of.used.len() == columns.len()) else {
         return Err(context.refusal(faults, None));
@@ -177,7 +185,7 @@ pub(super) fn job(source: JobSource<'_>, control: &Control) -> Result<InputJob, 
     let faults = annotate_with_unknown(faults, unknown);
     let faults = [faults, engine::check_and_repair(&specification, &table)].concat();
     match faults.is_empty() {
-        true => Ok(InputJob { specification, table, persons, contributions, republished }),
+        true => Ok(InputJob { specification, table, dropped, persons, contributions, republished }),
         false => Err(context.refusal(faults, Some(&table))),
     }
 }
@@ -212,8 +220,7 @@ pub(super) fn profiled(
         contributions::open(table, unit, &RandomStreams::Identity, limits, control)?;
     let ingest = |error| table.unread(control, error);
     let names = reader.names().to_vec();
-    let mut columns: Vec<UsedColumn> =
-        (0..names.len()).map(|index| UsedColumn { index, builder: Some(ColumnBuilder::new(limits)) }).collect();
+    let mut columns: Vec<UsedColumn> = (0..names.len()).map(|index| UsedColumn::new(index, limits)).collect();
     let mut rows = 0;
     while let Some(chunk) = reader.next_chunk().map_err(ingest)? {
         rows += u64::from(chunk.rows);
@@ -250,6 +257,10 @@ struct UsedColumn {
 }
 
 impl UsedColumn {
+    fn new(index: usize, limits: &IngestLimits) -> Self {
+        Self { index, builder: Some(ColumnBuilder::new(limits)) }
+    }
+
     fn push(&mut self, chunk: &Chunk) {
         if self.builder.as_mut().is_some_and(|builder| builder.push(&chunk.columns[self.index]).is_err()) {
             self.builder = None;

@@ -65,7 +65,7 @@ fn planned(arguments: &PlanArguments, document: &Value, control: &Control) -> Re
     let opened = arguments.files.population().open()?;
     let persons = opened.as_ref().map(OpenedPopulation::keys);
     let source = input::JobSource { table, document, unit: &unit, streams, persons, origin };
-    let input::ReadJob { context, rows, columns, profiles, reading, persons, republished, .. } =
+    let input::ReadJob { context, rows, columns, dropped, profiles, reading, persons, republished, .. } =
         input::read(source, control)?;
     if let Some(problem) = persons {
         return Err(CommandOutcome::Refused(Box::new(problem)));
@@ -85,7 +85,8 @@ fn planned(arguments: &PlanArguments, document: &Value, control: &Control) -> Re
     let earlier = EarlierDisclosures::default();
     let republish = opened.as_ref().map(|population| population.input(&republished));
     let input = DryRunInput { specification: &specification, earlier: &earlier, faults, republish };
-    let pair = TablePair { published: &table, extra: None };
+    let dropped: Vec<_> = dropped.uploaded().collect();
+    let pair = TablePair { published: &table, extra: None, dropped: &dropped };
     let planned = engine::dry_run(input, pair, streams, control);
     let mut plan = planned.map_err(|stopped| match stopped {
         engine::EngineError::Refused(problem) if !problem.errors.is_empty() => {

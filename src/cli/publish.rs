@@ -91,6 +91,7 @@ pub(super) fn run(arguments: &PublishArguments, json: bool) -> Result<CommandOut
         table: &job.table,
         streams: &streams,
         extra: None,
+        dropped: &job.dropped.uploaded().collect::<Vec<_>>(),
         earlier: &EarlierDisclosures::default(),
         provenance: &provenance(arguments.reproduce.is_some()),
         contributions: job.contributions,

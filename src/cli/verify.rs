@@ -95,6 +95,7 @@ fn release(
     let listed: Vec<String> = manifest.attributes().into_iter().map(|(name, _)| name).collect();
     // with the original, the rules come from the specification instead of the manifest
     let specification = original.specification();
+    let dropped: Vec<_> = original.job.iter().flat_map(|job| job.dropped.uploaded()).collect();
     let claim = VerificationInput {
         manifest: &manifest,
         names: specification.map_or(&listed, |of| &of.published_names),
@@ -105,6 +106,7 @@ fn release(
         thresholds: specification.map(|of| of.thresholds.as_slice()),
         closes: specification.map(|of| of.method.closed_reason().is_some()),
         original: original.job.as_ref().map(|job| &job.table),
+        dropped: &dropped,
     };
     let failed = |stopped| match stopped {
         engine::EngineError::Failed { cause, .. } => CommandOutcome::InputOutput(format!("{name}: {cause}")),

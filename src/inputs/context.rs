@@ -1,15 +1,31 @@
 use std::sync::Arc;
 
 use super::columns::{DatasetRows, load};
-use super::env::{ColumnSelection, InputEnv};
+use super::env::{ColumnSelection, InputEnv, OtherSelections};
 use super::error::InputError;
 use super::kept_rows::KeptRows;
 use super::profiles::specification_of;
 use crate::control::Control;
-use crate::microdata::{ColumnProfile, Table};
+use crate::microdata::{ColumnProfile, Table, UploadedColumn};
 use crate::ports::{DatasetRecord, JobRecord, StoreError};
 use crate::problem::Problem;
 use crate::spec::Specification;
+
+/// The columns of a dataset that a specification does not use, rows in the same order.
+#[derive(Default)]
+pub(crate) struct OtherTables {
+    /// The columns of earlier releases.
+    pub(crate) extra: Option<Table>,
+    /// The columns that no release publishes.
+    dropped: Option<Table>,
+}
+
+impl OtherTables {
+    /// The columns that no release publishes.
+    pub(crate) fn dropped(&self) -> Vec<UploadedColumn<'_>> {
+        self.dropped.iter().flat_map(Table::uploaded).collect()
+    }
+}
 
 /// A specification and its dataset, before any row is read.
 pub(crate) struct JobContext {
@@ -55,16 +71,17 @@ impl JobContext {
         load(env, self.rows(), names, used, control)
     }
 
-    /// Loads extra columns, if there are any; on a blocking thread.
-    pub(crate) fn load_extra(
+    /// Loads other columns, if there are any; on a blocking thread.
+    pub(crate) fn load_others(
         &self,
         env: &InputEnv,
-        extra: &ColumnSelection,
+        others: &OtherSelections,
         control: &Control,
-    ) -> Result<Option<Table>, InputError> {
-        if extra.indexes.is_empty() {
-            return Ok(None);
-        }
-        load(env, self.rows(), &extra.names, &extra.indexes, control).map(Some)
+    ) -> Result<OtherTables, InputError> {
+        let load = |ColumnSelection { names, indexes }: &ColumnSelection| match indexes.is_empty() {
+            true => Ok(None),
+            false => load(env, self.rows(), names, indexes, control).map(Some),
+        };
+        Ok(OtherTables { extra: load(&others.extra)?, dropped: load(&others.dropped)? })
     }
 }

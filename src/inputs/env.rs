@@ -33,3 +33,12 @@ pub(crate) struct ColumnSelection {
     /// Positions in the dataset.
     pub(crate) indexes: Vec<usize>,
 }
+
+/// Columns that a job reads in addition to those of its specification.
+#[derive(Clone, PartialEq, Eq, Default)]
+pub(crate) struct OtherSelections {
+    /// Columns that are compared with columns of earlier releases.
+    pub(crate) extra: ColumnSelection,
+    /// Columns that no release publishes, and that published ones may determine.
+    pub(crate) dropped: ColumnSelection,
+}

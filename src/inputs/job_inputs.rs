@@ -2,15 +2,17 @@ use std::collections::BTreeSet;
 
 use super::context::JobContext;
 use super::earlier_releases::{earlier_releases_memory, find_earlier_releases};
-use super::env::{ColumnSelection, InputEnv};
+use super::env::{ColumnSelection, InputEnv, OtherSelections};
 use super::error::InputError;
-use super::memory_estimate::{extra_columns_memory, job_memory};
+use super::memory_estimate::{dropped_columns_memory, extra_columns_memory, job_memory};
 use crate::ledger::EarlierDisclosures;
+use crate::microdata::ColumnProfile;
+use crate::spec::{DependencySearch, PeopleChoice};
 
-/// Columns that a job reads in addition to those of its specification, and the memory of everything it reads.
+/// The other columns of a job, and the memory of everything it reads.
 pub(crate) struct JobInputs {
-    /// Columns that are compared with columns of earlier releases.
-    pub(crate) extra: ColumnSelection,
+    /// The columns.
+    pub(crate) others: OtherSelections,
     /// Bytes for the release itself.
     pub(crate) release_bytes: u64,
     /// Bytes for the extra columns.
@@ -27,32 +29,58 @@ impl JobInputs {
 }
 
 impl JobContext {
-    /// The columns that the ledger names and the specification does not use, except those that cannot be loaded.
-    pub(crate) fn extra_columns(&self, env: &InputEnv, earlier: &EarlierDisclosures) -> ColumnSelection {
+    /// The columns that the specification does not use, except those that cannot be loaded, and dropped ones that nothing
+    /// published can determine.
+    pub(crate) fn other_columns(&self, env: &InputEnv, earlier: &EarlierDisclosures) -> OtherSelections {
         let identities = &earlier.identities;
         let named: BTreeSet<&str> = earlier.names().flat_map(|name| identities.roots(name)).collect();
-        let is_extra = |name: &String| {
-            !self.specification.names.contains(name) && identities.roots(name).iter().any(|root| named.contains(root))
-        };
+        let is_extra = |name: &String| identities.roots(name).iter().any(|root| named.contains(root));
         let loadable = self.profiles.iter().enumerate().filter(|(_, profile)| !profile.exceeds(&env.limits));
-        let extra = loadable.filter(|(_, profile)| is_extra(&profile.name));
-        let (indexes, names) = extra.map(|(index, profile)| (index, profile.name.clone())).unzip();
-        ColumnSelection { names, indexes }
+        let unused = loadable.filter(|(_, profile)| !self.specification.names.contains(&profile.name));
+        let (extra, dropped): (Vec<_>, Vec<_>) = unused.partition(|(_, profile)| is_extra(&profile.name));
+        let most = self.most_values(&extra);
+        let selection = |columns: Vec<(usize, &ColumnProfile)>| {
+            let (indexes, names) = columns.into_iter().map(|(index, profile)| (index, profile.name.clone())).unzip();
+            ColumnSelection { names, indexes }
+        };
+        let is_searched = self.specification.knowledge.search != DependencySearch::None;
+        let may_tie = |profile: &ColumnProfile| profile.codes().is_some_and(|codes| (2..=most).contains(&codes));
+        let dropped = dropped.into_iter().filter(|(_, profile)| is_searched && may_tie(profile));
+        OtherSelections { dropped: selection(dropped.collect()), extra: selection(extra) }
     }
 
-    /// The extra columns and the memory of the job, given the earlier disclosures.
+    /// The most values of a dropped column that a published, earlier published or named one may determine.
+    ///
+    /// A function has no more values than arguments, apart from its exceptions. Of some of the rows the counts are not known.
+    fn most_values(&self, extra: &[(usize, &ColumnProfile)]) -> u64 {
+        let Self { dataset, profiles, specification, .. } = self;
+        if specification.people != PeopleChoice::All && !dataset.person.is_empty() {
+            return u64::MAX;
+        }
+        let is_named = |profile: &&ColumnProfile| specification.dropped_names.contains(&profile.name);
+        let published = specification.used.iter().filter_map(|&column| profiles.get(column));
+        let ends = published.chain(extra.iter().map(|(_, profile)| *profile)).chain(profiles.iter().filter(is_named));
+        let most = ends.filter_map(ColumnProfile::codes).max().unwrap_or(0);
+        let tolerance = specification.knowledge.tolerance;
+        let exceptions = u128::from(dataset.rows) * u128::from(tolerance.numerator());
+        most.saturating_add((exceptions / u128::from(tolerance.denominator())) as u64)
+    }
+
+    /// The other columns and the memory of the job, given the earlier disclosures.
     ///
     /// # Errors
     /// [`InputError::Refused`] when an earlier release that the specification names cannot be used, or an error of the store.
     pub(crate) async fn inputs(&self, env: &InputEnv, earlier: &EarlierDisclosures) -> Result<JobInputs, InputError> {
         let Self { dataset, profiles, specification, .. } = self;
-        let extra = self.extra_columns(env, earlier);
+        let others = self.other_columns(env, earlier);
         let named = find_earlier_releases(env, self, earlier).await?;
         Ok(JobInputs {
-            release_bytes: job_memory(dataset, profiles, specification).saturating_add(self.night_memory(env).await?),
-            extra_bytes: extra_columns_memory(dataset, profiles, specification, &extra.indexes),
+            release_bytes: job_memory(dataset, profiles, specification)
+                .saturating_add(dropped_columns_memory(dataset, profiles, &others.dropped.indexes))
+                .saturating_add(self.night_memory(env).await?),
+            extra_bytes: extra_columns_memory(dataset, profiles, specification, &others.extra.indexes),
             earlier_bytes: earlier_releases_memory(self, earlier, &named),
-            extra,
+            others,
         })
     }
 }

@@ -33,6 +33,15 @@ pub(crate) fn extra_columns_memory(
     engine::profile_memory(dataset.rows, &sizes_of(dataset, profiles, &[extra, &specification.used].concat()))
 }
 
+/// Bytes of memory for columns that no release publishes, compared with those that the release publishes; 0 without any.
+#[must_use]
+pub(crate) fn dropped_columns_memory(dataset: &DatasetRecord, profiles: &[ColumnProfile], dropped: &[usize]) -> u64 {
+    match dropped.is_empty() {
+        true => 0,
+        false => engine::profile_memory(dataset.rows, &sizes_of(dataset, profiles, dropped)),
+    }
+}
+
 /// For a value of a dataset that was uploaded before bytes were counted.
 pub(super) const ASSUMED_VALUE_BYTES: u64 = 32;
 

@@ -18,8 +18,8 @@ use crate::control::{Control, Phase};
 use crate::engine;
 use crate::engine::{PartStore, ReleaseInput, RepublishInput, VerifiedRelease};
 use crate::inputs::{
-    ChainAttempt, ChainPlace, ColumnSelection, CompositionContext, InputEnv, InputError, JobContext, JudgedPeople,
-    KeptReadings, LoadedChain, MemoryBudget, PartStorage, RepublishedPopulation,
+    ChainAttempt, ChainPlace, CompositionContext, InputEnv, InputError, JobContext, JudgedPeople, KeptReadings,
+    LoadedChain, MemoryBudget, OtherSelections, OtherTables, PartStorage, RepublishedPopulation,
 };
 use crate::ledger::EarlierDisclosures;
 use crate::microdata::Table;
@@ -156,8 +156,8 @@ impl Publisher {
         control: &Control,
     ) -> Result<ReleaseMaker<'a>, RunError> {
         let (night, table) = (NightPersons::read(context, env, control)?, context.load(env, control)?);
-        let extra_columns = ColumnSelection::default();
-        Ok(ReleaseMaker { publisher: self, work, env, context, table, extra_columns, extra: None, night })
+        let (selected, others) = (OtherSelections::default(), OtherTables::default());
+        Ok(ReleaseMaker { publisher: self, work, env, context, table, selected, others, night })
     }
 
     fn env(&self, handle: &Handle, store: &Arc<dyn Store>) -> InputEnv {
@@ -180,7 +180,7 @@ impl Publisher {
         control: &Control,
     ) -> Result<MadeCommit, RunError> {
         let ReleaseBasis { earlier, people } = basis;
-        let ReleaseSource { table, extra, night } = source;
+        let ReleaseSource { table, others, night } = source;
         let id = Uuid::now_v7();
         let provenance = Provenance {
             id: Some(id),
@@ -197,8 +197,17 @@ impl Publisher {
             .as_ref()
             .map(|of| LeftOutContributions { left_out_rows: of.left_out_rows, cut_persons: of.cut_persons });
         let (provenance, republish) = (&provenance, night.map(ChainedNight::input));
-        let order =
-            ReleaseInput { specification, table, extra, streams, earlier, provenance, contributions, republish };
+        let order = ReleaseInput {
+            specification,
+            table,
+            extra: others.extra.as_ref(),
+            dropped: &others.dropped(),
+            streams,
+            earlier,
+            provenance,
+            contributions,
+            republish,
+        };
         let mut storage = EnginePartStore(work.storage());
         let mut released = engine::release(&order, &mut storage, control)?;
         control.begin(Phase::Commit, 1)?;
@@ -257,23 +266,23 @@ struct ReleaseMaker<'a> {
     env: &'a InputEnv,
     context: &'a JobContext,
     table: Table,
-    /// Other columns that earlier releases have.
-    extra_columns: ColumnSelection,
-    extra: Option<Table>,
+    /// The other columns that were loaded.
+    selected: OtherSelections,
+    others: OtherTables,
     /// The persons of a night.
     night: Option<NightPersons>,
 }
 
 impl ReleaseMaker<'_> {
     fn make(&mut self, basis: ReleaseBasis, control: &Control) -> Result<MadeRelease, RunError> {
-        let columns = self.context.extra_columns(self.env, &basis.earlier);
-        if columns != self.extra_columns {
-            self.extra = self.context.load_extra(self.env, &columns, control)?;
-            self.extra_columns = columns;
+        let columns = self.context.other_columns(self.env, &basis.earlier);
+        if columns != self.selected {
+            self.others = self.context.load_others(self.env, &columns, control)?;
+            self.selected = columns;
         }
         let chain = self.chain(&basis.people)?;
         let night = self.night.as_ref().zip(chain.as_ref()).map(|(rows, chain)| ChainedNight { rows, chain });
-        let source = ReleaseSource { table: &self.table, extra: self.extra.as_ref(), night };
+        let source = ReleaseSource { table: &self.table, others: &self.others, night };
         let made = self.publisher.make(self.work, source, &basis, control);
         let made = made.map_err(|error| match error {
             RunError::Refused(problem) => {
@@ -309,8 +318,7 @@ impl ReleaseMaker<'_> {
 #[derive(Clone, Copy)]
 struct ReleaseSource<'a> {
     table: &'a Table,
-    /// Other columns that earlier releases have.
-    extra: Option<&'a Table>,
+    others: &'a OtherTables,
     night: Option<ChainedNight<'a>>,
 }
 

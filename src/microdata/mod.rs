@@ -39,6 +39,6 @@ pub use limits::{DictionaryError, IngestLimits};
 pub use names::{is_composed, is_shown};
 pub use profile::{ColumnProfile, DatasetProfile, ProfileBuilder};
 pub use selection::ValueSelection;
-pub use table::{AttributeCounts, Codes, Column, Table};
+pub use table::{AttributeCounts, Codes, Column, Table, UploadedColumn};
 pub use taxonomy::{BoundTaxonomy, Taxonomy};
 pub use value::{AttributeType, parse_integer};

@@ -143,6 +143,15 @@ pub struct Column {
     pub codes: Codes,
 }
 
+/// A column of an upload, with its name.
+#[derive(Clone, Copy, Debug)]
+pub struct UploadedColumn<'a> {
+    /// The name in the dataset.
+    pub name: &'a str,
+    /// The values.
+    pub column: &'a Column,
+}
+
 impl Column {
     /// How often each code occurs.
     #[must_use]
@@ -165,6 +174,12 @@ impl Column {
             counts.iter_mut().zip(rest).for_each(|(count, more)| *count += more);
         }
         counts
+    }
+
+    /// The same rows in another order: row `i` of the result is row `order[i]`.
+    #[must_use]
+    pub fn reordered(&self, order: &[u32]) -> Self {
+        Self { domain: Arc::clone(&self.domain), codes: self.codes.gather(order) }
     }
 
     /// The value of `row`; `None` when it is missing.
@@ -202,6 +217,24 @@ impl Table {
     pub fn on(mut self, attr: Attr, annotations: ColumnAnnotations) -> Self {
         self.annotations[attr.index()] = annotations;
         self
+    }
+
+    /// The table with more columns, behind its own.
+    #[must_use]
+    pub fn extended(&self, more: impl Iterator<Item = (String, Column)>) -> Self {
+        let mut extended = self.clone();
+        for (name, column) in more {
+            assert_eq!(column.codes.len(), self.rows, "columns of unequal length");
+            extended.names.push(name);
+            extended.columns.push(column);
+            extended.annotations.push(ColumnAnnotations::default());
+        }
+        extended
+    }
+
+    /// The columns with their names, however many there are.
+    pub fn uploaded(&self) -> impl Iterator<Item = UploadedColumn<'_>> {
+        self.names.iter().zip(&self.columns).map(|(name, column)| UploadedColumn { name, column })
     }
 
     /// Annotations of the values of an attribute.
@@ -243,10 +276,9 @@ impl Table {
     /// The same rows in another order: row `i` of the result is row `order[i]`.
     #[must_use]
     pub fn reordered(&self, order: &[u32]) -> Self {
-        let gather = |c: &Column| Column { domain: Arc::clone(&c.domain), codes: c.codes.gather(order) };
         Self {
             names: self.names.clone(),
-            columns: self.columns.par_iter().map(gather).collect(),
+            columns: self.columns.par_iter().map(|column| column.reordered(order)).collect(),
             annotations: self.annotations.clone(),
             rows: order.len(),
         }

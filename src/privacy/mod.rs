@@ -14,8 +14,8 @@ mod rule;
 
 pub use dependencies::Dependency;
 pub use discovery::{
-    DiscoveredDependency, Discovery, DiscoveryOptions, DiscoveryScope, SearchedScope, discover_dependencies,
-    discover_dependencies_across, measure_dependency,
+    DeterminingEnd, DiscoveredDependency, Discovery, DiscoveryOptions, DiscoveryScope, EndColumn, SearchedScope,
+    TyingColumn, discover_dependencies, discover_dependencies_across, discover_tying_columns, measure_dependency,
 };
 pub use eligibility::{IneligibilityReason, check as check_eligibility, largest_l};
 pub use expansion::{DerivedRule, ExpansionError, RuleExpansion, expand};

@@ -29,6 +29,8 @@ pub struct PlanInput<'a> {
 pub struct PlanRows<'a> {
     /// The table, its rows already permuted secretly.
     pub table: &'a Table,
+    /// The same rows, with columns behind the published ones that are not published and may make strata.
+    pub strata: &'a Table,
     /// Randomness of the release: a plan sees the buckets that are published.
     pub streams: &'a RandomStreams,
 }

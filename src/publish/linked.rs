@@ -58,7 +58,7 @@ impl LinkedSides {
         let context = LinkContext { dependencies: input.known, links: cut.as_slice(), weights: &active.weights };
         let (row_side, known) = (row_side.minus(constant), known.minus(constant));
         let sides = TableSides { row_side, protected, known, other_tables: &[], within: None };
-        match links::stratify(&sides, &context, &mut StrataTests::new(rows.table, &self.demands, control)) {
+        match links::stratify(&sides, &context, &mut StrataTests::new(rows.strata, &self.demands, control)) {
             Ok(attributes) => {
                 let leads_out =
                     |link: &&Link| link.attributes.meets(protected) && link.attributes.meets(known.union(constant));

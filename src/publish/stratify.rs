@@ -12,7 +12,7 @@ use super::designed_rule::{DesignedRule, LinkedReason, RuleRejection};
 use super::designed_table::{Bucketized, DesignedTable, TableDesign};
 use super::input::{PlanInput, PlanRows};
 use crate::control::{Cancelled, Control};
-use crate::microdata::{Attr, AttrSet};
+use crate::microdata::{Attr, AttrSet, AttributeCounts};
 use crate::privacy::links::{
     self, AttributeWeights, Element, Link, LinkContext, LinkedSchema, Placement, Strata, StrataTests,
     StratificationError, StratumDemand, TableSides, TableToPlace, Violation,
@@ -119,16 +119,17 @@ impl ActiveLinks {
     pub(super) fn among(known: AttrSet, input: &PlanInput<'_>) -> Option<Self> {
         let published = AttrSet::first(input.counts.attributes());
         let visible = input.earlier.iter().fold(published.union(known), |all, table| all.union(table.attributes));
-        let links = without_unpublished(input.known.links(visible), published);
-        (!links.is_empty()).then(|| Self { links, weights: AttributeWeights::from_counts(input.counts) })
+        let counts: &dyn AttributeCounts = input.rows.map_or(input.counts, |rows| rows.strata);
+        let links = without_rows(input.known.links(visible), AttrSet::first(counts.attributes()));
+        (!links.is_empty()).then(|| Self { links, weights: AttributeWeights::from_counts(counts) })
     }
 }
 
-/// The links among published attributes: those that meet in an attribute without rows become one.
+/// The links among attributes with rows: those that meet in an attribute without rows become one.
 ///
 /// No strata of such an attribute can be made, so nothing can be cut there.
-fn without_unpublished(mut links: Vec<Link>, published: AttrSet) -> Vec<Link> {
-    let hidden = links.iter().fold(AttrSet::EMPTY, |all, link| all.union(link.attributes)).minus(published);
+fn without_rows(mut links: Vec<Link>, with_rows: AttrSet) -> Vec<Link> {
+    let hidden = links.iter().fold(AttrSet::EMPTY, |all, link| all.union(link.attributes)).minus(with_rows);
     for attr in hidden.iter() {
         let (meeting, mut others): (Vec<Link>, Vec<Link>) =
             links.into_iter().partition(|link| link.attributes.contains(attr));
@@ -161,7 +162,7 @@ impl<'a> Stratifier<'a> {
         let known = guarded(&design.rules, &guards).fold(AttrSet::EMPTY, |all, rule| all.union(rule.rule.known));
         let others = self.other_tables(design, at);
         let within = self.reference_within(&design.rules, &guards);
-        let mut tests = StrataTests::new(self.rows.table, &demands(&guards), self.control);
+        let mut tests = StrataTests::new(self.rows.strata, &demands(&guards), self.control);
         let placed = match bucketized.leaves_out() {
             true => self.constant_for_each(&guards, &others, known, &mut tests),
             false => {
@@ -254,7 +255,7 @@ impl<'a> Stratifier<'a> {
             let link = self.links.links.iter().find(|link| link.attributes.meets(constant)).copied();
             return Err(StratificationError::Ineligible { link, strata: Box::new(eligibility.clone()) });
         }
-        let pools = Strata::new(self.rows.table, constant);
+        let pools = Strata::new(self.rows.strata, constant);
         Ok(Placement { kept, moved: AttrSet::EMPTY, constant, pools, closed: Vec::new() })
     }
 
@@ -369,7 +370,7 @@ impl<'a> Stratifier<'a> {
                 guarantee: rule.guarantee,
                 reference: rule.guarantee.reference(),
             };
-            let mut tests = StrataTests::new(self.rows.table, &[demand], self.control);
+            let mut tests = StrataTests::new(self.rows.strata, &[demand], self.control);
             tests.test(strata).map_or_else(
                 |error| {
                     cancelled = Some(error);
@@ -405,11 +406,11 @@ impl<'a> Stratifier<'a> {
             let all = attributes.union(demand.protects);
             let mut bucketized = Bucketized::new(all, protects, vec![demand.guarantee]);
             let of_guards = self::demands(&bucketized.guards);
-            let tested = StrataTests::new(self.rows.table, &of_guards, self.control).test(attributes)?.clone();
+            let tested = StrataTests::new(self.rows.strata, &of_guards, self.control).test(attributes)?.clone();
             bucketized.guards[0].constant = attributes;
             bucketized.guards[0].closes = !tested.is_eligible();
             bucketized.closed = tested.ineligible;
-            bucketized.strata = Some(Arc::new(Strata::new(self.rows.table, attributes)));
+            bucketized.strata = Some(Arc::new(Strata::new(self.rows.strata, attributes)));
             *table = DesignedTable::new(all, TableDesign::Bucketized(bucketized));
             changed = true;
         }

@@ -68,6 +68,10 @@ pub struct UsedDependencyForm {
     pub dependent: Vec<String>,
     /// The determining attributes.
     pub determinant: Vec<String>,
+    /// Whether the determined attribute is a column of the upload that the release does not publish, and the data show the
+    /// dependency.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub unpublished: bool,
     /// What the release makes of it; absent where it makes no use of it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub used: Vec<DependencyUse>,

@@ -250,13 +250,13 @@ fn premise(known: &ManifestDependencies, rule: &ManifestRule) -> Option<String> 
                 .any(|of| of.contains(name))
         })
     };
-    let declared = known.declared.iter().map(|form| (&form.determinant, &form.dependent));
-    let discovered = known.recorded.iter().chain(&known.discovered).map(|form| (&form.determinant, &form.dependent));
-    let links = declared
-        .chain(discovered)
-        .filter(|(determinant, dependent)| is_relevant(determinant) && is_relevant(dependent));
+    let links = known.declared.iter().chain(&known.recorded).chain(&known.discovered);
+    let links = links.filter(|form| is_relevant(&form.determinant) && is_relevant(&form.dependent));
     let links: Vec<String> = links
-        .map(|(determinant, dependent)| format!("{} determines {}", determinant.join(", "), dependent.join(", ")))
+        .map(|form| {
+            let unpublished = if form.unpublished { ", which is not published," } else { "" };
+            format!("{} determines {}{unpublished}", form.determinant.join(", "), form.dependent.join(", "))
+        })
         .collect();
     let and_links = if links.is_empty() { String::new() } else { format!(", and that {}", links.join(" and ")) };
     let promise = match (rule.bounded, rule.closed.filter(|closed| closed.buckets > 0)) {
@@ -306,8 +306,8 @@ fn not_promised(known: &ManifestDependencies) -> Vec<String> {
         sentences.push(detail.to_owned());
     }
     if known.searched.is_some() {
-        let detail = "dependencies on three or more attributes, and on columns that are dropped or not in the dataset, are known only \
-                      where they are declared";
+        let detail = "dependencies on three or more attributes, on pairs that determine a dropped column, and on columns that are not \
+                      in the dataset are known only where they are declared";
         sentences.push(detail.to_owned());
     }
     sentences

@@ -12,6 +12,7 @@ use crate::engine::prepare::known::JobDependencies;
 use crate::engine::prepare::known_forms::DescribedDependencies;
 use crate::engine::prepare::losses;
 use crate::engine::prepare::repairs::{PrepareAgain, RepairTrials};
+use crate::engine::prepare::unpublished::{OtherColumns, UnpublishedLinks};
 use crate::engine::prepare::unused_thresholds::Inspection;
 use crate::engine::prepare::wording::{composition_problem, notices_of};
 use crate::engine::prepare::{
@@ -20,11 +21,12 @@ use crate::engine::prepare::{
 use crate::engine::release::input::RepublishInput;
 use crate::engine::release::night::{NightOrder, NightRows};
 use crate::ledger::EarlierDisclosures;
-use crate::microdata::{AttrSet, AttributeCounts, Table};
+use crate::microdata::{AttrSet, AttributeCounts, Table, UploadedColumn};
 use crate::problem::{Fault, Kind, Problem};
-use crate::publication::CompositionVerdict;
+use crate::publication::{CompositionVerdict, EarlierReleases};
 use crate::publish::{Decision, PlanError, PlanRefusal, PlanRows};
 use crate::random::RandomStreams;
+use crate::report::SpecificationNotice;
 use crate::spec::Specification;
 
 /// The faults that the counts of columns show: rules that the data cannot satisfy.
@@ -75,6 +77,8 @@ pub struct TablePair<'a> {
     pub published: &'a Table,
     /// The columns of earlier releases that the specification does not use.
     pub extra: Option<&'a Table>,
+    /// The columns that no release publishes.
+    pub dropped: &'a [UploadedColumn<'a>],
 }
 
 /// A specification to plan.
@@ -95,22 +99,28 @@ pub struct DryRunInput<'a> {
 /// [`EngineError::Refused`] when the specification cannot be planned at all.
 pub fn dry_run(
     DryRunInput { specification, earlier, faults, republish }: DryRunInput<'_>,
-    TablePair { published: table, extra }: TablePair<'_>,
+    TablePair { published: table, extra, dropped }: TablePair<'_>,
     streams: &RandomStreams,
     control: &Control,
 ) -> Result<Plan, EngineError> {
-    let dependencies = JobDependencies::new(specification, table, control)?;
+    let union = ledger_union(specification, earlier).map_err(EngineError::from)?;
+    let others = OtherColumns::new(specification, dropped, extra);
+    let unpublished = UnpublishedLinks::find(specification, table, &others, &union, control)?;
+    let specification = &*unpublished.specification;
+    let union = ledger_union(specification, earlier).map_err(EngineError::from)?;
+    let mut dependencies = JobDependencies::new(specification, table, control)?;
+    unpublished.add_to(&mut dependencies, &union);
     let order_of_rows = secret_order(table, streams);
     let (permuted, unknown) = annotate(specification, table.reordered(&order_of_rows), Inspection::Allowed);
     let mut faults = annotate_with_unknown(faults, unknown);
-    let rows = Some(PlanRows { table: &permuted, streams });
-    let union = ledger_union(specification, earlier).map_err(EngineError::from)?;
+    let strata = unpublished.strata(&others, &permuted, &order_of_rows);
+    let rows = PlanRows { table: &permuted, strata: &strata, streams };
     let extended =
         ExtendedTable::new(specification, table, EarlierColumns { extra, union: &union }, &dependencies, control)?;
     let joined = &earlier.releases;
     let prepare_again = |specification: &Specification, dependencies: JobDependencies, dropped: AttrSet| {
         let union = ledger_union(specification, earlier)?;
-        let extended = Some(&extended);
+        let (rows, extended) = (Some(rows), Some(&extended));
         let input = PrepareInput { counts: &permuted, rows, union, joined, dependencies, extended, dropped };
         prepare(specification, input, control)
     };
@@ -139,18 +149,30 @@ pub fn dry_run(
     if plan.feasible {
         plan.exposures = Some(exposure::exposures(design, &permuted, names, control)?);
     }
-    let need_made_tables = losses::need_made_tables(specification);
-    if plan.feasible && need_made_tables {
-        let made = execute(specification, &prepared, PlanRows { table: &permuted, streams }, joined, control)?;
-        plan.warnings.extend(losses::describe_made(specification, &made, &permuted));
-        plan.warnings.extend(losses::describe_formulas(specification, losses::written_columns(&made)));
-    } else if !need_made_tables {
-        // cells are values
-        let written = prepared.design.tables.iter().fold(AttrSet::EMPTY, |all, table| all.union(table.attributes));
-        let columns = written.iter().map(|attr| (attr, permuted.column(attr)));
-        plan.warnings.extend(losses::describe_formulas(specification, columns));
+    if plan.feasible || !losses::need_made_tables(specification) {
+        plan.warnings.extend(losses_of(specification, &prepared, rows, joined, control)?);
     }
     Ok(plan)
+}
+
+/// What the tables of a design lose; where that depends on the cells, they are made.
+fn losses_of(
+    specification: &Specification,
+    prepared: &PreparedRelease,
+    rows: PlanRows<'_>,
+    joined: &EarlierReleases,
+    control: &Control,
+) -> Result<Vec<SpecificationNotice>, EngineError> {
+    if losses::need_made_tables(specification) {
+        let made = execute(specification, prepared, rows, joined, control)?;
+        let mut notices = losses::describe_made(specification, &made, rows.table);
+        notices.extend(losses::describe_formulas(specification, losses::written_columns(&made)));
+        return Ok(notices);
+    }
+    // cells are values
+    let written = prepared.design.tables.iter().fold(AttrSet::EMPTY, |all, table| all.union(table.attributes));
+    let columns = written.iter().map(|attr| (attr, rows.table.column(attr)));
+    Ok(losses::describe_formulas(specification, columns).into_iter().collect())
 }
 
 /// What a night would publish, or the problem that a job would answer with.

@@ -81,6 +81,9 @@ pub struct PlanDependency {
     /// Whether only earlier releases or statements of the series know it.
     #[serde(default)]
     pub recorded: bool,
+    /// Whether the determined attribute is a column of the upload that would not be published, and the data show the dependency.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub unpublished: bool,
     /// What the planned release makes of it.
     pub used: Vec<DependencyUse>,
     /// The number of distinct values of the determinant; null where rows were not read.
@@ -95,11 +98,12 @@ impl PlanDependencies {
     /// What is known in a plan.
     pub(in crate::engine) fn new(described: &DescribedDependencies<'_>) -> Self {
         let known = described.known().into_iter().map(|known| {
-            let UsedDependencyForm { dependent, determinant, used } = known.form;
+            let UsedDependencyForm { dependent, determinant, unpublished, used } = known.form;
             let form = DependencyForm { dependent, determinant };
             PlanDependency {
                 declared: known.is_declared,
                 recorded: known.is_recorded,
+                unpublished,
                 used,
                 ..PlanDependency::new(form, known.evidence)
             }
@@ -117,6 +121,7 @@ impl PlanDependency {
             dependent: form.dependent,
             declared: false,
             recorded: false,
+            unpublished: false,
             used: Vec::new(),
             groups: evidence.map(|evidence| evidence.groups as u64),
             errors: evidence.map(|evidence| evidence.errors as u64),

@@ -85,18 +85,7 @@ impl JobDependencies {
         let mut known = Self::declared(specification);
         known.evidence = known.all.iter().map(|&declared| privacy::measure_dependency(table, declared)).collect();
         let discovery = privacy::discover_dependencies(table, &discovery_options(specification), control)?;
-        for found in discovery.found {
-            let dependency = found.dependency;
-            if known.all.contains(&dependency) {
-                continue;
-            }
-            if withdrawal(specification, &dependency).is_some() {
-                known.withdrawn.push(KnownDependency { dependency, is_exact: found.errors == 0 });
-            } else {
-                known.all.push(dependency);
-                known.evidence.push(Some(found));
-            }
-        }
+        discovery.found.into_iter().for_each(|found| known.add_found(specification, found));
         known.settle();
         known.rejected = discovery.rejected;
         known.searched = Some(match discovery.searched {
@@ -108,8 +97,22 @@ impl JobDependencies {
         Ok(known)
     }
 
+    /// Adds a dependency of the data; it counts once the dependencies are settled.
+    pub(super) fn add_found(&mut self, specification: &Specification, found: DiscoveredDependency) {
+        let dependency = found.dependency;
+        if self.all.contains(&dependency) {
+            return;
+        }
+        if withdrawal(specification, &dependency).is_some() {
+            self.withdrawn.push(KnownDependency { dependency, is_exact: found.errors == 0 });
+        } else {
+            self.all.push(dependency);
+            self.evidence.push(Some(found));
+        }
+    }
+
     /// Makes the known dependencies those of `all`; exact are those that hold in every row.
-    fn settle(&mut self) {
+    pub(super) fn settle(&mut self) {
         let is_exact = |(&dependency, evidence): (&Dependency, &Option<DiscoveredDependency>)| KnownDependency {
             dependency,
             is_exact: evidence.is_some_and(|evidence| evidence.errors == 0),

@@ -36,6 +36,7 @@ impl DescribedDependencies<'_> {
         let declared = |of: &DeclaredDependency| UsedDependencyForm {
             dependent: named(&names, of.dependent),
             determinant: named(&names, of.determinant),
+            unpublished: false,
             used: self.uses_of_all(of),
         };
         let assumed_unknown = |assumed: &AssumedUnknown| AssumedUnknownForm {
@@ -65,10 +66,12 @@ impl DescribedDependencies<'_> {
     pub(in crate::engine) fn known(&self) -> Vec<DescribedDependency> {
         let names = self.dependencies.names(self.specification);
         let JobDependencies { all, evidence, declared, recorded, .. } = self.dependencies;
+        let published = self.specification.names.len();
         let described = |(at, dependency): (usize, &Dependency)| DescribedDependency {
             form: UsedDependencyForm {
                 dependent: named(&names, AttrSet::one(dependency.dependent)),
                 determinant: named(&names, dependency.determinant),
+                unpublished: at >= declared + recorded && dependency.dependent.index() >= published,
                 used: self.uses(dependency),
             },
             is_declared: at < *declared,

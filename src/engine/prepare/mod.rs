@@ -7,6 +7,7 @@ pub(super) mod known_forms;
 pub(super) mod losses;
 mod prepared;
 pub(super) mod repairs;
+pub(super) mod unpublished;
 pub(super) mod unused_thresholds;
 pub(super) mod wording;
 

@@ -39,7 +39,8 @@ pub(in crate::engine) fn ledger_union(
     let names = [specification.names.as_slice(), &specification.dropped_names].concat();
     let mut union = LedgerUnion::new(&names, earlier).map_err(|TooManyAttributesError(found)| {
         let limit = crate::microdata::MAX_ATTRIBUTES;
-        let detail = "the job and the earlier releases of the same data subjects together have too many attributes";
+        let detail = "the job, the dropped columns that tie its attributes, and the earlier releases of the same data subjects \
+                      together have too many attributes";
         PlanRefusal(vec![
             Fault::new("/attributes", Kind::TooManyAttributes, detail).with("limit", limit).with("found", found),
         ])
@@ -146,7 +147,8 @@ impl DesignInput<'_> {
         match error {
             PlanError::Refused(PlanRefusal(faults)) => {
                 let names = self.dependencies.names(self.specification);
-                let said = |fault| feasible_bound(with_origin(fault, self.union, &names), &self.specification.unit);
+                let said = |fault| with_unpublished(with_origin(fault, self.union, &names), self.specification);
+                let said = |fault| feasible_bound(said(fault), &self.specification.unit);
                 PlanRefusal(faults.into_iter().map(said).collect()).into()
             }
             cancelled @ PlanError::Cancelled(_) => cancelled,
@@ -184,6 +186,16 @@ fn with_origin(mut fault: Fault, union: &LedgerUnion, names: &[String]) -> Fault
         Some(release) if !fault.members.contains_key("release") => fault.with("release", release.to_string()),
         _ => fault,
     }
+}
+
+/// The fault of a dependency on a column that is not published, which readers do not find among the tables.
+fn with_unpublished(mut fault: Fault, specification: &Specification) -> Fault {
+    let dependent = fault.members.get("dependency").and_then(|of| of.get("dependent")?.get(0)?.as_str());
+    if let Some(name) = dependent.filter(|name| specification.dropped_names.iter().any(|dropped| dropped == name)) {
+        let said = format!("; {name} is a column of the dataset that is not published");
+        fault.detail.push_str(&said);
+    }
+    fault
 }
 
 /// Makes the tables of a feasible design.
@@ -278,7 +290,7 @@ pub(super) fn feasible_design(
 ) -> Result<(), PlanRefusal> {
     let names = dependencies.names(specification);
     let Err(PlanRefusal(faults)) = design.feasible(&names) else { return Ok(()) };
-    let faults = faults.into_iter().map(|fault| with_origin(fault, union, &names));
+    let faults = faults.into_iter().map(|fault| with_unpublished(with_origin(fault, union, &names), specification));
     let faults = faults.map(|fault| guarantee_per_unit(fault, &specification.unit)).collect();
     let MethodSpec::Bucketize(spec) = &specification.method else { return Err(PlanRefusal(faults)) };
     let Some(attr) = spec.rule.protects.attributes().iter().next() else { return Err(PlanRefusal(faults)) };

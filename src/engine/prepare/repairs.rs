@@ -188,10 +188,14 @@ impl RepairTrials<'_> {
         candidates
     }
 
-    /// The published attributes of the dependency of a fault, without those that its rule protects.
+    /// The published attributes that the dependency of a fault ties, without those that its rule protects.
     fn tied(&self, fault: &Fault) -> AttrSet {
         let side = |name: &str| fault.members.get("dependency").and_then(|of| self.attributes(of.get(name)?));
         let all = side("determinant").unwrap_or_default().union(side("dependent").unwrap_or_default());
+        // what is not published is tied by all that determine it
+        let unpublished = all.minus(self.specification.attributes);
+        let ends = self.dependencies.all.iter().filter(|of| unpublished.contains(of.dependent));
+        let all = ends.fold(all, |all, of| all.union(of.determinant));
         let rules = self.specification.method.rules().iter().filter(|rule| rule.pointer == fault.pointer);
         let protected = rules.fold(AttrSet::EMPTY, |all, rule| all.union(rule.protects.attributes()));
         all.minus(protected).intersection(self.specification.attributes)
@@ -241,7 +245,10 @@ impl RepairTrials<'_> {
             "leave_out_of_known" => self.leave_out(self.attributes(value)?, pointer),
             "lower_l" => self.lower_l(value.as_u64()?, pointer),
             "name_in_x" => self.name_in_x(value, pointer),
-            "drop" => self.drop(self.attributes(value)?),
+            "drop" => self
+                .attributes(value)
+                .filter(|of| of.is_subset(self.specification.attributes))
+                .and_then(|of| self.drop(of)),
             "reference" => self.other_reference(value.as_str()?, pointer),
             "diversity" => self.bucket_diversity(),
             "sizes" => self.searched_sizes(),
@@ -427,13 +434,25 @@ impl RepairTrials<'_> {
             let kept = columns.iter().filter_map(without).filter(|column| !column.is_empty());
             patch["method"]["columns"] = json!({ "explicit": kept.collect::<Vec<_>>() });
         }
-        let dependencies = self.without(|dependency| Link::from(*dependency).attributes.meets(dropped));
+        let dependencies = self.without(|dependency| self.ends_with(dropped, dependency));
         let mut specification = self.specification.clone();
         if let MethodSpec::Sequential(spec) = &mut specification.method {
             self.leave_out_of_join(spec, dropped, &mut patch["method"])?;
         }
         let repair = self.changed("drop", json!(self.names(dropped)), patch, specification);
         Some(Repair { dependencies, dropped, ..repair })
+    }
+
+    /// Whether a dependency counts no more once some attributes are dropped.
+    ///
+    /// A dropped attribute still ties those that determine it, if there are two.
+    fn ends_with(&self, dropped: AttrSet, dependency: &Dependency) -> bool {
+        let determines = |other: &&Dependency, attr: Attr| {
+            other.dependent == attr && other.determinant.len() == 1 && !other.determinant.meets(dropped)
+        };
+        let ties = |attr: Attr| self.dependencies.all.iter().filter(|other| determines(other, attr)).count() > 1;
+        let stays = determines(&dependency, dependency.dependent) && ties(dependency.dependent);
+        Link::from(*dependency).attributes.meets(dropped) && !stays
     }
 
     /// Leaves attributes out of a sequential release and of each X; `None` where a requirement counts one or is left without X.

@@ -15,11 +15,11 @@ use super::{entropy, exposures};
 use crate::control::{Control, Phase};
 use crate::engine::error::EngineError;
 use crate::microdata::formats::csv::RecordError;
-use crate::microdata::{Attr, AttrSet, AttributeType, MAX_ATTRIBUTES, Table};
+use crate::microdata::{Attr, AttrSet, AttributeType, MAX_ATTRIBUTES, Table, UploadedColumn};
 use crate::privacy::DiscoveryOptions;
 use crate::publication::{
     Algorithm, CheckName, DeclaredTaxonomy, DeclaredThresholds, ExcludedValues, Linkage, MethodDetails, Publication,
-    PublishedBytes, RowMeaning, RuleOrigin, SearchedDependencies, SubmittedRule, XyRequirement,
+    PublishedBytes, RowMeaning, RuleOrigin, SearchedDependencies, SubmittedRule, TableProtection, XyRequirement,
 };
 use crate::report::{
     CheckResult, Manifest, ManifestDependencies, MethodDetailsForm, PartRows, VerificationSummary, publication_of,
@@ -48,6 +48,8 @@ pub struct VerificationInput<'a> {
     pub closes: Option<bool>,
     /// The original, in any order of rows.
     pub original: Option<&'a Table>,
+    /// The other columns of the upload, rows in the order of the original.
+    pub dropped: &'a [UploadedColumn<'a>],
 }
 
 /// Verifies the parts of a release without its witness.
@@ -74,21 +76,21 @@ pub fn verify(
     let submitted = submitted_rules(&publication);
     let kinds = column_types(claim);
     let (names, dependencies) = dependencies(claim);
+    name_constant(&mut publication, claim.manifest, &names);
     let listed = excluded_values(claim.manifest, &names);
     let trees = match taxonomies_of(claim.manifest, claim.names) {
         Ok(trees) => trees,
         Err(detail) => return Ok(refuted(CheckName::Columns, detail)),
     };
     let bounds = thresholds_in(claim.manifest, claim.names);
-    let is_searched = claim.manifest.dependencies.searched != Some(SearchedDependencies::None);
     let input = VerifierInput {
         publication: &publication,
         submitted: claim.rules.unwrap_or(&submitted),
         dependencies: &dependencies.known,
-        // without a search, the adversary is assumed to know no dependency of the data
-        dependency_search: is_searched.then(|| dependencies.search(claim.manifest)),
+        dependency_search: dependencies.search(claim.manifest),
         parts,
         original: claim.original,
+        dropped: claim.dropped,
         witness: None,
         names: &names,
         kinds: &kinds,
@@ -206,10 +208,28 @@ struct DependencyClaims {
 }
 
 impl DependencyClaims {
-    fn search(&self, manifest: &Manifest) -> DeclaredSearch<'_> {
+    /// The search of a release; without one, the adversary is assumed to know no dependency of the data.
+    fn search(&self, manifest: &Manifest) -> Option<DeclaredSearch<'_>> {
         let tolerance = manifest.dependencies.tolerance.unwrap_or(DiscoveryOptions::default().tolerance);
-        DeclaredSearch { found: &self.found, withdrawn: &self.withdrawn, tolerance, lists_all: false }
+        let search = DeclaredSearch { found: &self.found, withdrawn: &self.withdrawn, tolerance, lists_all: false };
+        (manifest.dependencies.searched != Some(SearchedDependencies::None)).then_some(search)
     }
+}
+
+/// Adds to guards the constant attributes that are not published, and that dependencies name.
+fn name_constant(publication: &mut Publication, manifest: &Manifest, names: &[String]) {
+    for (table, claimed) in publication.tables.iter_mut().zip(&manifest.tables) {
+        let TableProtection::Guarding(guards) = &mut table.protection else { continue };
+        for (guard, claimed) in guards.iter_mut().zip(&claimed.guards) {
+            let attr = |name: &String| names.iter().position(|known| known == name);
+            guard.constant = claimed.constant.iter().filter_map(attr).filter_map(as_attribute).collect();
+        }
+    }
+}
+
+/// An attribute without room in a set is not published.
+fn as_attribute(index: usize) -> Option<Attr> {
+    (index < MAX_ATTRIBUTES).then(|| Attr::from(index))
 }
 
 /// The types of the columns of a release, by attribute.
@@ -227,8 +247,7 @@ fn dependencies(claim: &VerificationInput<'_>) -> (Vec<String>, DependencyClaims
                 names.push(name.clone());
                 names.len() - 1
             });
-            // an attribute without room in a set is not published
-            (index < MAX_ATTRIBUTES).then(|| Attr::from(index))
+            as_attribute(index)
         };
         side.iter().filter_map(attr).collect()
     };

@@ -1,12 +1,13 @@
 use uuid::Uuid;
 
 use crate::ledger::{ActiveRule, Disclosure, EarlierDisclosures};
-use crate::microdata::Table;
+use crate::microdata::{Table, UploadedColumn};
 use crate::random::RandomStreams;
 use crate::report::{InternalReport, LeftOutContributions, Manifest, Provenance};
 use crate::spec::Specification;
 
 /// The input of a release.
+#[derive(Clone)]
 pub struct ReleaseInput<'a> {
     /// The specification, free of faults.
     pub specification: &'a Specification,
@@ -16,6 +17,8 @@ pub struct ReleaseInput<'a> {
     pub streams: &'a RandomStreams,
     /// The columns of earlier releases that the specification does not use, rows in the same order.
     pub extra: Option<&'a Table>,
+    /// The columns of the upload that no release publishes, rows in the same order.
+    pub dropped: &'a [UploadedColumn<'a>],
     /// The disclosures of the same series.
     pub earlier: &'a EarlierDisclosures,
     /// Identity and time of the release.

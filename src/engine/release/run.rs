@@ -11,6 +11,7 @@ use crate::engine::prepare::known::{JobDependencies, attribute_names, discovery_
 use crate::engine::prepare::known_forms::DescribedDependencies;
 use crate::engine::prepare::losses;
 use crate::engine::prepare::repairs::RepairTrials;
+use crate::engine::prepare::unpublished::{OtherColumns, UnpublishedLinks};
 use crate::engine::prepare::unused_thresholds::Inspection;
 use crate::engine::prepare::wording::{self, composition_problem, method_name};
 use crate::engine::prepare::{
@@ -40,7 +41,11 @@ pub fn release(
     store: &mut dyn PartStore,
     control: &Control,
 ) -> Result<VerifiedRelease, EngineError> {
-    let PlannedRelease { prepared, permuted, secret_order, mut night } = plan_release(order, control)?;
+    control.begin(Phase::Plan, 1)?;
+    let union = ledger_union(order.specification, order.earlier)?;
+    let unpublished = UnpublishedLinks::find(order.specification, order.table, &others(order), &union, control)?;
+    let order = &ReleaseInput { specification: &unpublished.specification, ..order.clone() };
+    let PlannedRelease { prepared, permuted, secret_order, mut night } = plan_release(order, &unpublished, control)?;
     let WrittenRelease { publication, witness, parts, losses } =
         publish_and_write(order, &prepared, &permuted, store, control)?;
     drop(permuted);
@@ -68,23 +73,33 @@ struct PlannedRelease {
     night: Option<DrawnNight>,
 }
 
+/// The columns of the upload that a release does not publish.
+fn others<'a>(order: &ReleaseInput<'a>) -> OtherColumns<'a> {
+    OtherColumns::new(order.specification, order.dropped, order.extra)
+}
+
 /// Plans the tables of a release, and checks the rules together with earlier releases.
-fn plan_release(order: &ReleaseInput<'_>, control: &Control) -> Result<PlannedRelease, EngineError> {
+fn plan_release(
+    order: &ReleaseInput<'_>,
+    unpublished: &UnpublishedLinks<'_>,
+    control: &Control,
+) -> Result<PlannedRelease, EngineError> {
     let ReleaseInput { specification, table, .. } = order;
-    control.begin(Phase::Plan, 1)?;
-    let dependencies = JobDependencies::new(specification, table, control)?;
+    let mut dependencies = JobDependencies::new(specification, table, control)?;
     let order_of_rows = secret_order(table, order.streams);
     let (permuted, unknown) = annotate(specification, table.reordered(&order_of_rows), Inspection::Denied);
     if !unknown.is_empty() {
         return Err(PlanRefusal(unknown).into());
     }
     let union = ledger_union(specification, order.earlier)?;
+    unpublished.add_to(&mut dependencies, &union);
+    let strata = unpublished.strata(&others(order), &permuted, &order_of_rows);
     let columns = EarlierColumns { extra: order.extra, union: &union };
     let extended = ExtendedTable::new(specification, table, columns, &dependencies, control)?;
     let prepare_again = |specification: &Specification, dependencies: JobDependencies, dropped: AttrSet| {
         let input = PrepareInput {
             counts: &permuted,
-            rows: Some(PlanRows { table: &permuted, streams: order.streams }),
+            rows: Some(PlanRows { table: &permuted, strata: &strata, streams: order.streams }),
             union: ledger_union(specification, order.earlier)?,
             joined: &order.earlier.releases,
             dependencies,
@@ -102,7 +117,7 @@ fn plan_release(order: &ReleaseInput<'_>, control: &Control) -> Result<PlannedRe
     if let Err(PlanRefusal(faults)) = feasible(&prepared, specification) {
         return Err(PlanRefusal(trials.tried(faults)?).into());
     }
-    drop(extended);
+    drop((extended, strata));
     if prepared.design.decision == Decision::Undecided {
         return Err(EngineError::bug("no tables were chosen though the rows are known"));
     }
@@ -176,14 +191,14 @@ impl<'a> DescribedRelease<'a> {
             Some(_) => Vec::new(),
             None => prepared.union.assumed_dependencies(),
         };
-        let others = of_series.iter().filter(|of| !prepared.dependencies.all.contains(of));
-        let known: Vec<(AttrSet, AttrSet)> = own.chain(others).map(sides).collect();
+        let of_others = of_series.iter().filter(|of| !prepared.dependencies.all.contains(of));
+        let known: Vec<(AttrSet, AttrSet)> = own.chain(of_others).map(sides).collect();
         let mut names = attribute_names(specification);
         names.extend_from_slice(prepared.union.attribute_names().get(names.len()..).unwrap_or_default());
         let found: Vec<(AttrSet, AttrSet)> = prepared.dependencies.found().iter().map(sides).collect();
         let withdrawn = specification.assumed_unknown().iter().map(|unknown| unknown.dependency);
         let withdrawn: Vec<(AttrSet, AttrSet)> = withdrawn.map(|of| (of.determinant, of.dependent)).collect();
-        let searched = discovery_options(specification);
+        let (searched, unpublished) = (discovery_options(specification), others(order));
         let input = VerifierInput {
             publication,
             submitted: specification.method.rules(),
@@ -197,6 +212,7 @@ impl<'a> DescribedRelease<'a> {
             }),
             parts,
             original: Some(table),
+            dropped: unpublished.all(),
             witness: Some(witness),
             names: &names,
             kinds: &[],
@@ -291,7 +307,8 @@ impl<'a> DescribedRelease<'a> {
     fn ledger_entries(self) -> (Vec<Disclosure>, Vec<ActiveRule>) {
         let specification = self.order.specification;
         let (excludable, taxonomies) = (&specification.excludable, &specification.taxonomies);
-        let mut disclosures = ledger::disclosures(self.publication, &specification.names, excludable, taxonomies);
+        let names = [specification.names.as_slice(), &specification.dropped_names].concat();
+        let mut disclosures = ledger::disclosures(self.publication, &names, excludable, taxonomies);
         if let Some(first) = disclosures.first_mut() {
             first.dependencies = self.prepared.union.recorded_dependencies();
             first.withdrawn = self.prepared.union.recorded_withdrawals();
@@ -329,7 +346,8 @@ fn publish_and_write(
     let ReleaseInput { specification, streams, .. } = order;
     let cells_of_work = prepared.design.tables.iter().map(DesignedTable::passes);
     control.begin(Phase::Publish, cells_of_work.sum::<u64>() * permuted.rows() as u64)?;
-    let rows = PlanRows { table: permuted, streams };
+    // strata are made already
+    let rows = PlanRows { table: permuted, strata: permuted, streams };
     let published = execute(specification, prepared, rows, &order.earlier.releases, control)?;
 
     let parts = || published.publication.tables.iter().flat_map(|table| &table.parts);

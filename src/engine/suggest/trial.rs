@@ -11,7 +11,7 @@ use crate::engine::error::EngineError;
 use crate::engine::plan::dry_run::{DryRunInput, TablePair, check, dry_run};
 use crate::engine::plan::types::Plan;
 use crate::ledger::EarlierDisclosures;
-use crate::microdata::{ColumnProfile, Table};
+use crate::microdata::{ColumnProfile, Table, UploadedColumn};
 use crate::problem::{Fault, Kind, Problem};
 use crate::publication::{NoticeKind, Unit};
 use crate::random::RandomStreams;
@@ -97,7 +97,9 @@ impl Trial<'_> {
         let earlier = EarlierDisclosures::default();
         let input =
             DryRunInput { specification: &specification, earlier: &earlier, faults: Vec::new(), republish: None };
-        let columns = TablePair { published: &table, extra: None };
+        let dropped = self.input.table.uploaded().filter(|column| table.names().iter().all(|name| name != column.name));
+        let dropped: Vec<UploadedColumn<'_>> = dropped.collect();
+        let columns = TablePair { published: &table, extra: None, dropped: &dropped };
         match dry_run(input, columns, &RandomStreams::Identity, control) {
             Ok(plan) if plan.problems.is_empty() => Ok(Ok(plan)),
             Ok(plan) => Ok(Err(plan.problems.iter().flat_map(errors).collect())),

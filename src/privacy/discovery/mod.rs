@@ -2,6 +2,7 @@
 //!
 //! Integers only, so that every platform decides alike.
 
+mod dropped;
 mod logarithm;
 mod measure;
 mod pairs;
@@ -13,6 +14,7 @@ mod singles;
 #[cfg(test)]
 mod tests;
 
+pub use dropped::{DeterminingEnd, EndColumn, TyingColumn, discover_tying_columns};
 pub(in crate::privacy) use logarithm::log2_down;
 pub use measure::measure_dependency;
 pub use search::{

@@ -192,13 +192,13 @@ fn search_within(
 pub(super) struct SearchedColumn<'a> {
     pub(super) attr: Attr,
     pub(super) column: &'a Column,
-    counts: Vec<CountFrequency>,
+    pub(super) counts: Vec<CountFrequency>,
     /// The number of distinct values.
-    values: usize,
+    pub(super) values: usize,
     /// Maximal number of errors of one determinant.
     pub(super) most_errors: usize,
     /// Maximal number of groups of a known dependency.
-    most_groups: usize,
+    pub(super) most_groups: usize,
     /// Maximal number of groups of a dependency that saves anything.
     most_saving_groups: usize,
     /// The number of rows of each code.
@@ -209,16 +209,20 @@ pub(super) struct SearchedColumn<'a> {
 
 impl<'a> SearchedColumn<'a> {
     /// `None` for a constant column.
-    fn new(table: &'a Table, attr: Attr, tolerance: Ratio, control: &Control) -> Result<Option<Self>, Cancelled> {
+    pub(super) fn new(
+        attr: Attr,
+        column: &'a Column,
+        tolerance: Ratio,
+        control: &Control,
+    ) -> Result<Option<Self>, Cancelled> {
         control.check()?;
-        let column = table.column(attr);
         let of_codes = column.counts();
         let counts = CountFrequency::collect(of_codes.iter().copied());
         let values: usize = counts.iter().map(|count| count.values).sum();
         if values < 2 {
             return Ok(None);
         }
-        let (rows, top) = (table.rows(), counts[0].rows);
+        let (rows, top) = (column.codes.len(), counts[0].rows);
         let others = rows - top;
         let tolerated = rows as u128 * u128::from(tolerance.numerator()) / u128::from(tolerance.denominator());
         let rare_rows = (others <= rows / RARE_ROW_FRACTION).then(|| {
@@ -265,7 +269,7 @@ impl<'a> Search<'a> {
         let attributes: Vec<Attr> = table.attributes().iter().collect();
         let columns: Vec<Option<SearchedColumn<'_>>> = attributes
             .par_iter()
-            .map(|&attr| SearchedColumn::new(table, attr, tolerance, control))
+            .map(|&attr| SearchedColumn::new(attr, table.column(attr), tolerance, control))
             .collect::<Result<_, _>>()?;
         let mut columns: Vec<SearchedColumn<'_>> = columns.into_iter().flatten().collect();
         let threshold = threshold(columns.len() as u64);
@@ -284,12 +288,6 @@ impl<'a> Search<'a> {
         Ok(Self { columns, candidates, determined, factorials, threshold, visits, found, rejected })
     }
 
-    /// The first `rows` rows of a column.
-    fn grouped(&self, column: &SearchedColumn<'_>, rows: usize) -> Result<GroupedRows, Cancelled> {
-        self.visits.add(rows)?;
-        GroupedRows::new(column.column, rows, self.visits.control())
-    }
-
     /// Finds all dependencies with one determinant.
     fn singles(&mut self) -> Result<(), Cancelled> {
         for determinant in 0..self.columns.len() {
@@ -303,7 +301,7 @@ impl<'a> Search<'a> {
             if dependents.is_empty() {
                 continue;
             }
-            let errors = self.errors(determinant, &dependents)?;
+            let errors = errors_of(determinant, &dependents, &self.visits)?;
             let (from, groups) = (determinant.attr, determinant.values);
             for (dependent, errors) in dependents.iter().zip(errors) {
                 let Some(errors) = errors else { continue };
@@ -324,43 +322,6 @@ impl<'a> Search<'a> {
         Ok(())
     }
 
-    /// The errors of one determinant in each of `dependents`; `None` above what the dependent allows.
-    fn errors(
-        &self,
-        determinant: &SearchedColumn<'_>,
-        dependents: &[&SearchedColumn<'_>],
-    ) -> Result<Vec<Option<usize>>, Cancelled> {
-        let all = determinant.column.codes.len();
-        let by_group = |rows: &GroupedRows, some: Vec<usize>| -> Result<Vec<(usize, usize)>, Cancelled> {
-            let errors = some.into_par_iter().map_init(CodeNumbers::default, |numbers, at| {
-                let errors = singles::errors_by_group(rows, dependents[at], numbers, &self.visits)?;
-                Ok(errors.map(|errors| (at, errors)))
-            });
-            Ok(errors.collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect())
-        };
-        let mut errors = vec![None; dependents.len()];
-        for (errors, dependent) in errors.iter_mut().zip(dependents) {
-            if let Some(rare) = &dependent.rare_rows {
-                self.visits.add(rare.len())?;
-                *errors = singles::errors_of_rare_values(determinant, dependent, rare);
-            }
-        }
-        let mut remaining: Vec<usize> =
-            (0..dependents.len()).filter(|&at| dependents[at].rare_rows.is_none()).collect();
-        // some rows have no more errors than all rows, and the first of them refute most dependencies
-        for rows in [all / FIRST_ROWS_FRACTION, all] {
-            if remaining.is_empty() {
-                break;
-            }
-            let found = by_group(&self.grouped(determinant, rows)?, remaining)?;
-            remaining = found.iter().map(|(at, _)| *at).collect();
-            if rows == all {
-                found.into_iter().for_each(|(at, found)| errors[at] = Some(found));
-            }
-        }
-        Ok(errors)
-    }
-
     /// Finds dependencies with two determinants; false when the remaining pairs are left out after `most` visited rows.
     fn pairs(&mut self, most: u64) -> Result<bool, Cancelled> {
         for finer in 0..self.columns.len() {
@@ -373,7 +334,7 @@ impl<'a> Search<'a> {
             if coarser.is_empty() {
                 continue;
             }
-            let rows = self.grouped(&self.columns[finer], self.columns[finer].column.codes.len())?;
+            let rows = grouped(&self.columns[finer], self.columns[finer].column.codes.len(), &self.visits)?;
             for some in coarser.chunks(PARALLEL_PAIRS) {
                 if self.visits.rows() >= most {
                     return Ok(false);
@@ -469,7 +430,7 @@ impl<'a> Search<'a> {
         if exact.is_empty() {
             return Ok(Vec::new());
         }
-        let rows_of_other = self.grouped(other, all)?;
+        let rows_of_other = grouped(other, all, &self.visits)?;
         let judged = |dependent: &&SearchedColumn<'_>| {
             let inside = |member, of: &SearchedColumn<'_>| {
                 saved_inside(member, of.column, dependent.column, self.factorials, &self.visits)
@@ -484,4 +445,46 @@ impl<'a> Search<'a> {
         let found: Vec<Option<DiscoveredDependency>> = exact.par_iter().map(judged).collect::<Result<_, _>>()?;
         Ok(found.into_iter().flatten().collect())
     }
+}
+
+/// The first `rows` rows of a column.
+fn grouped(column: &SearchedColumn<'_>, rows: usize, visits: &RowVisits<'_>) -> Result<GroupedRows, Cancelled> {
+    visits.add(rows)?;
+    GroupedRows::new(column.column, rows, visits.control())
+}
+
+/// The errors of one determinant in each of `dependents`; `None` above what the dependent allows.
+pub(super) fn errors_of(
+    determinant: &SearchedColumn<'_>,
+    dependents: &[&SearchedColumn<'_>],
+    visits: &RowVisits<'_>,
+) -> Result<Vec<Option<usize>>, Cancelled> {
+    let all = determinant.column.codes.len();
+    let by_group = |rows: &GroupedRows, some: Vec<usize>| -> Result<Vec<(usize, usize)>, Cancelled> {
+        let errors = some.into_par_iter().map_init(CodeNumbers::default, |numbers, at| {
+            let errors = singles::errors_by_group(rows, dependents[at], numbers, visits)?;
+            Ok(errors.map(|errors| (at, errors)))
+        });
+        Ok(errors.collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect())
+    };
+    let mut errors = vec![None; dependents.len()];
+    for (errors, dependent) in errors.iter_mut().zip(dependents) {
+        if let Some(rare) = &dependent.rare_rows {
+            visits.add(rare.len())?;
+            *errors = singles::errors_of_rare_values(determinant, dependent, rare);
+        }
+    }
+    let mut remaining: Vec<usize> = (0..dependents.len()).filter(|&at| dependents[at].rare_rows.is_none()).collect();
+    // some rows have no more errors than all rows, and the first of them refute most dependencies
+    for rows in [all / FIRST_ROWS_FRACTION, all] {
+        if remaining.is_empty() {
+            break;
+        }
+        let found = by_group(&grouped(determinant, rows, visits)?, remaining)?;
+        remaining = found.iter().map(|(at, _)| *at).collect();
+        if rows == all {
+            found.into_iter().for_each(|(at, found)| errors[at] = Some(found));
+        }
+    }
+    Ok(errors)
 }

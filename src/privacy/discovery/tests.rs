@@ -14,7 +14,7 @@ use crate::control::{Cancelled, Control};
 use crate::microdata::{Arena, Attr, AttrSet, AttributeType, Codes, Column, Domain, Table};
 use crate::publication::Ratio;
 
-fn column(values: &[u32]) -> Column {
+pub(super) fn column(values: &[u32]) -> Column {
     let mut present = values.to_vec();
     present.sort_unstable();
     present.dedup();
@@ -41,10 +41,10 @@ fn links(found: &[DiscoveredDependency]) -> Vec<(Vec<usize>, usize)> {
     found.iter().map(|found| (members(found.dependency.determinant), found.dependency.dependent.index())).collect()
 }
 
-struct Random(u64);
+pub(super) struct Random(pub(super) u64);
 
 impl Random {
-    fn below(&mut self, bound: u32) -> u32 {
+    pub(super) fn below(&mut self, bound: u32) -> u32 {
         self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         ((self.0 >> 33) % u64::from(bound)) as u32
     }

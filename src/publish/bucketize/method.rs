@@ -64,7 +64,7 @@ fn size_buckets(
     }
     let constant = bucketized.guards.first().map(|guard| guard.constant).unwrap_or_default();
     // the strata themselves keep the thresholds: a finer division would only cost buckets
-    bucketized.strata = (!constant.is_empty()).then(|| Arc::new(Strata::new(rows.table, constant)));
+    bucketized.strata = (!constant.is_empty()).then(|| Arc::new(Strata::new(rows.strata, constant)));
     let planned = planned_buckets(spec, rule, bucketized, rows, control)?;
     let ineligible = planned.faults.iter().any(|fault| fault.kind == Kind::RuleIneligible);
     if ineligible && rule.ineligibility().is_none() {

@@ -47,7 +47,7 @@ pub fn plan(spec: &DecomposeSpec, input: &PlanInput<'_>, control: &Control) -> R
     };
     let constant = constant_attributes(spec, &mut rules, input, control)?;
     if let (Some(rows), false) = (input.rows, rules.iter().any(DesignedRule::is_refused)) {
-        let strata = Strata::new(rows.table, constant.attributes);
+        let strata = Strata::new(rows.strata, constant.attributes);
         match draw(spec, &buckets, StratifiedRows { rows, strata }, control)? {
             Ok(drawn) => {
                 if spec.breaches == BreachPolicy::Refuse {
@@ -200,7 +200,7 @@ fn draw(
 fn groups_by_primary(
     buckets: &DecomposedTable,
     sensitive: &SensitiveCodesByRow,
-    StratifiedRows { rows: PlanRows { table, streams }, strata }: &StratifiedRows<'_>,
+    StratifiedRows { rows: PlanRows { table, streams, .. }, strata }: &StratifiedRows<'_>,
     control: &Control,
 ) -> Result<Vec<RowsByGroup>, Cancelled> {
     let l = buckets.l.get(&buckets.primary).copied().unwrap_or(1);

@@ -31,7 +31,7 @@ pub fn plan(spec: &GeneralizeSpec, input: &PlanInput<'_>, control: &Control) -> 
     let mut rules = designed_rules(spec, input);
     let constant = constant_attributes(spec, &mut rules, input, control)?;
     let strata = input.rows.filter(|_| !constant.attributes.is_empty());
-    let strata = strata.map(|rows| Arc::new(Strata::new(rows.table, constant.attributes)));
+    let strata = strata.map(|rows| Arc::new(Strata::new(rows.strata, constant.attributes)));
     let guard = |attr: Attr| TableGuard {
         constant: constant.attributes,
         ..TableGuard::new(
@@ -98,7 +98,7 @@ fn constant_attributes(
     };
     let k = anonymity(spec).unwrap_or(1);
     let is_small = |table: &_| Strata::new(table, constant.attributes).sizes().iter().any(|size| u64::from(*size) < k);
-    if !constant.attributes.is_empty() && input.rows.is_some_and(|rows| is_small(rows.table)) {
+    if !constant.attributes.is_empty() && input.rows.is_some_and(|rows| is_small(rows.strata)) {
         let dependency = constant.because.first().copied();
         let reason =
             LinkedReason { dependency, strata: constant.attributes, is_fixed: true, ..LinkedReason::default() };

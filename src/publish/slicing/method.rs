@@ -51,7 +51,7 @@ pub fn plan(spec: &SlicingSpec, input: &PlanInput<'_>, control: &Control) -> Res
     let mut decision = Decision::ByData(None);
     let constant = constant_attributes(&plan, &columns, &mut rule, input, control)?;
     let is_linked = !constant.attributes.is_empty();
-    plan.strata = input.rows.filter(|_| is_linked).map(|rows| Arc::new(Strata::new(rows.table, constant.attributes)));
+    plan.strata = input.rows.filter(|_| is_linked).map(|rows| Arc::new(Strata::new(rows.strata, constant.attributes)));
     if let Some(rows) = input.rows
         && !rule.is_refused()
         && let Err(error) = plan.check_whole(rows.table, &columns, rows.table, control)
@@ -105,7 +105,7 @@ fn constant_attributes(
             let least = plan.limits().min_bucket;
             let is_small =
                 |table: &_| Strata::new(table, constant.attributes).sizes().iter().any(|size| (*size as usize) < least);
-            if !constant.attributes.is_empty() && input.rows.is_some_and(|rows| is_small(rows.table)) {
+            if !constant.attributes.is_empty() && input.rows.is_some_and(|rows| is_small(rows.strata)) {
                 let dependency = constant.because.first().copied();
                 let strata = constant.attributes;
                 let reason = LinkedReason { dependency, strata, is_fixed: true, ..LinkedReason::default() };

@@ -2,11 +2,12 @@ use std::io;
 use std::sync::Arc;
 
 use crate::control::Cancelled;
-use crate::microdata::{Attr, AttrSet, AttributeType, Table};
+use crate::microdata::{Attr, AttrSet, AttributeType, Codes, Column, Table, UploadedColumn};
 use crate::publication::{
     DeclaredTaxonomy, DeclaredThresholds, DigestedThresholds, EarlierReleases, ExcludedValues, MethodDetails,
     Protected, Publication, PublishedBytes, Ratio, ReadPart, SubmittedRule, TableProtection, Witness,
 };
+use crate::verifier::definition::significance::is_exact;
 use crate::verifier::definition::taxonomy::{DeclaredValues, TaxonomyPaths};
 use crate::verifier::definition::thresholds::ThresholdBounds;
 
@@ -27,6 +28,8 @@ pub struct VerifierInput<'a> {
     pub parts: &'a dyn PublishedBytes,
     /// The table as uploaded, rows in their original order; [`Attr`] `i` is column `i`.
     pub original: Option<&'a Table>,
+    /// The other columns of the upload, rows in the order of the original.
+    pub dropped: &'a [UploadedColumn<'a>],
     /// The bucket or class label of each row of the original, by published table; label 0 means no bucket.
     pub witness: Option<&'a Witness>,
     /// The names of the attributes, for details.
@@ -72,7 +75,25 @@ pub struct DeclaredSearch<'a> {
     pub lists_all: bool,
 }
 
-impl VerifierInput<'_> {
+impl<'a> VerifierInput<'a> {
+    /// The values of an attribute, published or not, where the upload is given and has it.
+    pub(in crate::verifier) fn column(&self, attr: Attr) -> Option<&'a Column> {
+        let original = self.original?;
+        match original.attributes().contains(attr) {
+            true => Some(original.column(attr)),
+            false => {
+                let name = self.names.get(attr.index())?;
+                self.dropped.iter().find(|column| column.name == name).map(|column| column.column)
+            }
+        }
+    }
+
+    /// Whether a dependency holds in every row; one of an attribute without rows is not seen to hold.
+    pub(in crate::verifier) fn is_exact(&self, determinant: AttrSet, dependent: Attr) -> bool {
+        let determining: Option<Vec<&Codes>> = determinant.iter().map(|attr| Some(&self.column(attr)?.codes)).collect();
+        determining.zip(self.column(dependent)).is_some_and(|(from, to)| is_exact(&from, &to.codes))
+    }
+
     /// The quoted name of an attribute, for details.
     pub(in crate::verifier) fn name(&self, attr: Attr) -> String {
         self.names.get(attr.index()).map_or_else(|| format!("attribute {}", attr.0), |name| format!("\"{name}\""))

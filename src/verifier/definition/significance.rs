@@ -5,7 +5,7 @@
 
 use std::sync::OnceLock;
 
-use crate::microdata::{Attr, AttrSet, Codes, Table};
+use crate::microdata::{Attr, AttrSet, Codes, Column, Table};
 use crate::publication::Ratio;
 
 /// The evidence that random data show no accident in a search as a whole, in bits.
@@ -35,10 +35,13 @@ pub(in crate::verifier) struct DependencyRows<'a> {
 /// Inverse of the share of the rows that are looked at first.
 const FIRST_ROWS_FRACTION: usize = 16;
 
-/// Rows sorted by their values of one attribute.
+/// The evidence in bits for a dependency on a column that is not published, with room for 2^22 candidates.
+const EVIDENCE_BITS_OF_DROPPED: f64 = 42.0;
+
+/// Rows sorted by their values of one column.
 pub(in crate::verifier) struct DeterminantRows<'a> {
     rows: &'a DependencyRows<'a>,
-    determinant: Attr,
+    determinant: &'a Codes,
     /// The first rows, which refute most dependencies.
     first: Vec<u32>,
     /// All rows, once a dependency needs them.
@@ -47,7 +50,7 @@ pub(in crate::verifier) struct DeterminantRows<'a> {
 
 impl DeterminantRows<'_> {
     fn all(&self) -> &[u32] {
-        self.all.get_or_init(|| self.rows.sorted(AttrSet::one(self.determinant)))
+        self.all.get_or_init(|| self.rows.sorted(&[self.determinant]))
     }
 }
 
@@ -62,30 +65,24 @@ pub(in crate::verifier) enum Acceptance {
     Unknown,
 }
 
-/// Whether a dependency holds in every row; one of an attribute without rows is not seen to hold.
-pub(in crate::verifier) fn is_exact(original: &Table, determinant: AttrSet, dependent: Attr) -> bool {
-    if !determinant.with(dependent).is_subset(original.attributes()) {
-        return false;
-    }
-    let rows = sorted(original, (0..original.rows() as u32).collect(), determinant);
-    let codes = &original.column(dependent).codes;
-    let is_one = |group: &[u32]| group.iter().all(|&row| codes.get(row as usize) == codes.get(group[0] as usize));
-    groups(original, &rows, determinant).all(is_one)
+/// Whether a dependency holds in every row.
+pub(in crate::verifier) fn is_exact(determinant: &[&Codes], dependent: &Codes) -> bool {
+    let rows = sorted((0..dependent.len() as u32).collect(), determinant);
+    let value = |row: &u32| dependent.get(*row as usize);
+    groups(&rows, determinant).all(|group| group.iter().all(|row| value(row) == value(&group[0])))
 }
 
-/// Sorts rows by their values of some attributes.
-fn sorted(original: &Table, mut rows: Vec<u32>, by: AttrSet) -> Vec<u32> {
-    for attr in by.iter() {
-        let codes = &original.column(attr).codes;
+/// Sorts rows by their values of some columns.
+fn sorted(mut rows: Vec<u32>, by: &[&Codes]) -> Vec<u32> {
+    for codes in by {
         rows.sort_by_key(|&row| codes.get(row as usize));
     }
     rows
 }
 
-/// The rows with equal values of some attributes, of rows that are sorted by them.
-fn groups<'r>(original: &Table, rows: &'r [u32], of: AttrSet) -> impl Iterator<Item = &'r [u32]> {
-    let columns: Vec<&Codes> = of.iter().map(|attr| &original.column(attr).codes).collect();
-    rows.chunk_by(move |&one, &other| columns.iter().all(|c| c.get(one as usize) == c.get(other as usize)))
+/// The rows with equal values of some columns, of rows that are sorted by them.
+fn groups<'r>(rows: &'r [u32], by: &[&Codes]) -> impl Iterator<Item = &'r [u32]> {
+    rows.chunk_by(move |&one, &other| by.iter().all(|codes| codes.get(one as usize) == codes.get(other as usize)))
 }
 
 impl<'a> DependencyRows<'a> {
@@ -119,34 +116,26 @@ impl<'a> DependencyRows<'a> {
         self.factorials.get_or_init(all)[number]
     }
 
-    /// All rows, sorted by their values of some attributes.
-    fn sorted(&self, by: AttrSet) -> Vec<u32> {
-        sorted(self.original, (0..self.original.rows() as u32).collect(), by)
+    /// All rows, sorted by their values of some columns.
+    fn sorted(&self, by: &[&Codes]) -> Vec<u32> {
+        sorted((0..self.original.rows() as u32).collect(), by)
     }
 
-    /// The rows as determinants with one attribute sort them.
-    pub(in crate::verifier) fn by_determinant(&self, determinant: Attr) -> DeterminantRows<'_> {
+    fn codes(&self, of: AttrSet) -> Vec<&'a Codes> {
+        of.iter().map(|attr| &self.original.column(attr).codes).collect()
+    }
+
+    /// The rows as determinants of one column sort them.
+    pub(in crate::verifier) fn by_determinant<'r>(&'r self, determinant: &'r Codes) -> DeterminantRows<'r> {
         let first = (0..(self.original.rows() / FIRST_ROWS_FRACTION) as u32).collect();
-        DeterminantRows {
-            rows: self,
-            determinant,
-            first: sorted(self.original, first, AttrSet::one(determinant)),
-            all: OnceLock::new(),
-        }
+        DeterminantRows { rows: self, determinant, first: sorted(first, &[determinant]), all: OnceLock::new() }
     }
 
     /// The errors of a dependency on rows that are sorted by its determinant; `None` above `most`.
-    fn observe(
-        &self,
-        sorted: &[u32],
-        determinant: AttrSet,
-        dependent: Attr,
-        most: usize,
-    ) -> Option<ObservedDependency> {
-        let column = self.original.column(dependent);
+    fn observe(sorted: &[u32], determinant: &[&Codes], column: &Column, most: usize) -> Option<ObservedDependency> {
         let mut counts = vec![0_usize; column.domain.len()];
         let mut observed = ObservedDependency { groups: 0, errors: 0 };
-        for group in groups(self.original, sorted, determinant) {
+        for group in groups(sorted, determinant) {
             let mut top = 0;
             for (seen, &row) in (1..).zip(group) {
                 let count = &mut counts[column.codes.get(row as usize) as usize];
@@ -167,36 +156,44 @@ impl<'a> DependencyRows<'a> {
 
     /// Whether the adversary is assumed to know a dependency with one determinant.
     pub(in crate::verifier) fn single(&self, of: &DeterminantRows<'_>, dependent: Attr) -> Acceptance {
-        let counts = self.counts(dependent);
+        self.on_column(of, self.original.column(dependent), self.counts(dependent), self.least_saved)
+    }
+
+    /// Whether the adversary is assumed to know that one column determines another one, which is not published.
+    pub(in crate::verifier) fn on_dropped(&self, of: &DeterminantRows<'_>, dropped: &Column) -> Acceptance {
+        self.on_column(of, dropped, &dropped.counts(), EVIDENCE_BITS_OF_DROPPED)
+    }
+
+    fn on_column(&self, of: &DeterminantRows<'_>, dependent: &Column, counts: &[u64], least_saved: f64) -> Acceptance {
         let (rows, top) = (self.original.rows(), counts.iter().copied().max().unwrap_or(0) as usize);
         let tolerated =
             rows as u128 * u128::from(self.tolerance.numerator()) / u128::from(self.tolerance.denominator());
         let most = (tolerated as usize).min((rows - top) / 2);
-        let observe = |sorted: &[u32]| self.observe(sorted, AttrSet::one(of.determinant), dependent, most);
+        let observe = |sorted: &[u32]| Self::observe(sorted, &[of.determinant], dependent, most);
         // some rows have no more errors than all rows
         match observe(&of.first).and_then(|_| observe(of.all())) {
-            Some(observed) => self.judge(self.saved(counts, observed), observed.groups * counts.len()),
+            Some(observed) => self.judge(self.saved(counts, observed) - least_saved, observed.groups * counts.len()),
             None => Acceptance::Unknown,
         }
     }
 
     /// Whether the adversary is assumed to know an exact dependency with two determinants.
     pub(in crate::verifier) fn pair(&self, determinant: AttrSet, dependent: Attr) -> Acceptance {
-        let counts = self.counts(dependent);
-        let exact = self.observe(&self.sorted(determinant), determinant, dependent, 0);
-        let Some(observed) =
-            exact.filter(|_| !determinant.iter().any(|one| is_exact(self.original, AttrSet::one(one), dependent)))
-        else {
+        let (counts, column, codes) =
+            (self.counts(dependent), self.original.column(dependent), self.codes(determinant));
+        let exact = Self::observe(&self.sorted(&codes), &codes, column, 0);
+        let Some(observed) = exact.filter(|_| !codes.iter().any(|one| is_exact(&[one], &column.codes))) else {
             return Acceptance::Unknown;
         };
         // it says more than each of its members: inside the groups of either, too
         let inside = determinant.iter().map(|member| {
-            let (sorted, other) = (self.sorted(AttrSet::one(member)), determinant.without(member));
-            let groups = groups(self.original, &sorted, AttrSet::one(member));
+            let (member, other) = (self.codes(AttrSet::one(member)), determinant.without(member));
+            let sorted = self.sorted(&member);
+            let groups = groups(&sorted, &member);
             groups.map(|group| self.saved_in(group, other, dependent).max(0.0)).sum::<f64>()
         });
         let saved = inside.fold(self.saved(counts, observed), f64::min);
-        self.judge(saved, observed.groups * counts.len())
+        self.judge(saved - self.least_saved, observed.groups * counts.len())
     }
 
     /// The bits that an exact dependency saves in some rows.
@@ -205,8 +202,9 @@ impl<'a> DependencyRows<'a> {
         let mut values: Vec<u32> = rows.iter().map(|&row| codes.get(row as usize)).collect();
         values.sort_unstable();
         let counts: Vec<u64> = values.chunk_by(|a, b| a == b).map(|value| value.len() as u64).collect();
-        let sorted = sorted(self.original, rows.to_vec(), determinant);
-        let groups = groups(self.original, &sorted, determinant).count();
+        let determinant = self.codes(determinant);
+        let sorted = sorted(rows.to_vec(), &determinant);
+        let groups = groups(&sorted, &determinant).count();
         self.saved(&counts, ObservedDependency { groups, errors: 0 })
     }
 
@@ -239,13 +237,13 @@ impl<'a> DependencyRows<'a> {
         (of_this_size + (size as f64 + 1.0).log2()).min(set as f64)
     }
 
-    /// Compares saved bits with the least.
+    /// Judges by how many bits more than the least are saved.
     ///
     /// The search rounds logarithms of factorials, each by up to 2^-20 bit for each factor, and those of subsets of
     /// groups for each value: `cells` are the groups times the values.
-    fn judge(&self, saved: f64, cells: usize) -> Acceptance {
+    fn judge(&self, more: f64, cells: usize) -> Acceptance {
         let rounding = 1.0 + (self.original.rows() + cells) as f64 * 4.0 / f64::from(1 << 20);
-        match saved - self.least_saved {
+        match more {
             more if more >= rounding => Acceptance::Known,
             less if less < -rounding => Acceptance::Unknown,
             _ => Acceptance::Borderline,

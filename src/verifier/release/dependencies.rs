@@ -9,6 +9,7 @@ use ahash::AHashMap;
 
 use super::sequential;
 use super::sequential::details::sequential_details;
+use super::unpublished;
 use crate::control::Control;
 use crate::microdata::{Attr, AttrSet, Table};
 use crate::publication::{
@@ -21,7 +22,7 @@ use crate::verifier::contract::input::{DeclaredSearch, VerifierError, VerifierIn
 use crate::verifier::definition::links::{
     Dependencies, LinkedGuard, LinkedTable, LinkedTables, link_across, links_of, protected_part,
 };
-use crate::verifier::definition::significance::{Acceptance, DependencyRows, is_exact};
+use crate::verifier::definition::significance::{Acceptance, DependencyRows};
 use crate::verifier::read::cells::is_single;
 use crate::verifier::read::part::{ParsedColumn, ParsedPart};
 
@@ -45,11 +46,12 @@ pub(in crate::verifier) fn check(
         }
         // the adversary knows them, though the release makes no use of them
         known.extend(unlisted);
+        known.extend(unpublished::unlisted(input, search, &rows, control, log)?);
     }
-    if let Some(original) = input.original {
+    if input.original.is_some() {
         for index in 0..input.publication.tables.len() {
             control.check()?;
-            constant_by_witness(input, original, index, log);
+            constant_by_witness(input, index, log);
         }
     }
     match sequential_details(input) {
@@ -68,9 +70,14 @@ fn found(input: &VerifierInput<'_>, search: &DeclaredSearch<'_>, rows: &Dependen
         let holds = |to: Attr| {
             let mut members = determinant.iter();
             let accepted = match (members.next(), members.next(), members.next()) {
-                _ if !determinant.with(to).is_subset(attributes) => Acceptance::Unknown,
-                (Some(one), None, None) => rows.single(&rows.by_determinant(one), to),
-                (Some(_), Some(_), None) => rows.pair(determinant, to),
+                (Some(one), None, None) => match (input.column(one), input.column(to)) {
+                    (Some(from), Some(_)) if attributes.contains(to) => {
+                        rows.single(&rows.by_determinant(&from.codes), to)
+                    }
+                    (Some(from), Some(dropped)) => rows.on_dropped(&rows.by_determinant(&from.codes), dropped),
+                    _ => Acceptance::Unknown,
+                },
+                (Some(_), Some(_), None) if determinant.with(to).is_subset(attributes) => rows.pair(determinant, to),
                 _ => Acceptance::Unknown,
             };
             accepted != Acceptance::Unknown
@@ -94,7 +101,8 @@ fn unlisted(
     let mut missing = Dependencies::new();
     for from in usable.iter() {
         let determinant = AttrSet::one(from);
-        let sorted = rows.by_determinant(from);
+        let Some(column) = input.column(from) else { continue };
+        let sorted = rows.by_determinant(&column.codes);
         for to in usable.without(from).iter() {
             control.check()?;
             let is_it = |(of, dependent): &&(AttrSet, AttrSet)| *of == determinant && dependent.contains(to);
@@ -132,18 +140,20 @@ fn constant_guards(table: &PublishedTable) -> impl Iterator<Item = (&TableGuard,
 }
 
 /// Checks on the rows of the original that buckets are constant in the claimed attributes.
-fn constant_by_witness(input: &VerifierInput<'_>, original: &Table, index: usize, log: &mut CheckLog) {
+fn constant_by_witness(input: &VerifierInput<'_>, index: usize, log: &mut CheckLog) {
     let table = &input.publication.tables[index];
     let constant = constant_guards(table).fold(AttrSet::EMPTY, |all, (_, constant)| all.union(constant));
-    if !constant.is_subset(original.attributes()) {
-        let missing = input.list(constant.minus(original.attributes()));
+    let missing: AttrSet = constant.iter().filter(|attr| input.column(*attr).is_none()).collect();
+    if !missing.is_empty() {
+        let missing = input.list(missing);
         let detail = format!("table {}: its buckets are claimed constant in {missing}, which has no rows", table.name);
         return log.fail(CheckName::Dependencies, detail);
     }
     let assigned = input.witness.and_then(|witness| witness.tables.get(index));
     let Some(TableWitness::Buckets(labels) | TableWitness::Boxes { labels, .. }) = assigned else { return };
     for attr in constant.iter() {
-        let rows = labels.iter().copied().zip(original.column(attr).codes.iter()).filter(|(label, _)| *label > 0);
+        let Some(column) = input.column(attr) else { continue };
+        let rows = labels.iter().copied().zip(column.codes.iter()).filter(|(label, _)| *label > 0);
         if !is_constant(rows) {
             let name = input.name(attr);
             let detail = format!("table {}: a bucket is not constant in {name}", table.name);
@@ -201,15 +211,14 @@ pub(in crate::verifier) fn varying_in_part(
 ///
 /// A value that the original lacks is unlike all others. `None` where nothing is determined.
 fn determined(input: &VerifierInput<'_>, columns: &[&ParsedColumn], attr: Attr) -> Option<Vec<u32>> {
-    let original = input.original.filter(|original| original.attributes().contains(attr))?;
-    let from: Vec<_> = columns.iter().map(|column| &original.column(column.attribute).codes).collect();
+    let values = &input.column(attr)?.codes;
+    let from: Vec<_> =
+        columns.iter().map(|column| Some(&input.column(column.attribute)?.codes)).collect::<Option<_>>()?;
     if from.is_empty() {
         return None;
     }
-    let values = &original.column(attr).codes;
     let mut function: AHashMap<Vec<u32>, u32> = AHashMap::new();
-    for row in 0..original.rows() {
-        let value = values.get(row);
+    for (row, value) in values.iter().enumerate() {
         if *function.entry(from.iter().map(|codes| codes.get(row)).collect()).or_insert(value) != value {
             return None;
         }
@@ -242,7 +251,7 @@ pub(in crate::verifier) fn linked_tables(
     let tables = tables.map(|(table, constant)| linked_table(input, table, *constant)).collect();
     // without rows, all that is listed counts as exact
     let holds = |(determinant, dependent): &&(AttrSet, AttrSet)| {
-        input.original.is_none_or(|original| dependent.iter().all(|to| is_exact(original, *determinant, to)))
+        input.original.is_none() || dependent.iter().all(|to| input.is_exact(*determinant, to))
     };
     Some(LinkedTables { tables, links, exact: known.iter().filter(holds).copied().collect() })
 }

@@ -16,3 +16,4 @@ pub(super) mod rules;
 pub(super) mod sequential;
 pub(super) mod slicing;
 pub(super) mod tables;
+pub(super) mod unpublished;

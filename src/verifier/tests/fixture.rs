@@ -315,6 +315,7 @@ impl VerifierFixture {
             }),
             parts,
             original: None,
+            dropped: &[],
             witness: None,
             names: &self.names,
             kinds: &[],

@@ -31,4 +31,5 @@ pub(crate) mod slicing_overlapping;
 pub(crate) mod strata;
 pub(crate) mod subjects;
 pub(crate) mod thresholds;
+mod unpublished;
 pub(crate) mod versatile_data_driven;

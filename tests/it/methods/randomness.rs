@@ -88,7 +88,7 @@ fn draw(job: &Job, random: &mut Random) -> Vec<Outcome> {
 
 /// The same from the method itself, before anything is written: a tenth of the time.
 fn draw_from_method(job: &Job, random: &mut Random) -> Vec<Outcome> {
-    let Job { specification, table } = job;
+    let Job { specification, table, .. } = job;
     let input = PlanInput {
         counts: table,
         published_names: &specification.published_names,

@@ -9,7 +9,7 @@ use guardian::engine::{EngineError, PartStore, ReleaseInput, VerificationInput, 
 use guardian::ledger::EarlierDisclosures;
 use guardian::microdata::formats::IngestLimits;
 use guardian::microdata::formats::csv::{CsvOptions, CsvReader, read_table};
-use guardian::microdata::{ColumnProfile, Table};
+use guardian::microdata::{Attr, ColumnProfile, Table};
 use guardian::problem::Fault;
 use guardian::publication::{CompositionMode, PublishedBytes, Unit};
 use guardian::random::{RandomStreams, ReleaseKey};
@@ -48,10 +48,11 @@ pub(crate) struct Original {
     facts: Vec<ColumnFacts>,
 }
 
-/// A specification and the columns that it uses.
+/// A specification with the columns that it uses, and the others.
 pub(crate) struct Job {
     pub(crate) specification: Specification,
     pub(crate) table: Table,
+    pub(crate) dropped: Table,
 }
 
 impl Original {
@@ -67,9 +68,20 @@ impl Original {
         let Some(specification) = reading.specification.filter(|_| reading.faults.is_empty()) else {
             return Err(reading.faults);
         };
-        let columns = specification.used.iter().map(|&at| self.table.column(at.into()).clone()).collect();
-        let table = Table::new(specification.names.clone(), columns);
-        Ok(Job { specification, table })
+        Ok(Job::new(&self.table, specification))
+    }
+}
+
+impl Job {
+    /// The columns of a specification over a table.
+    pub(crate) fn new(table: &Table, specification: Specification) -> Self {
+        let is_used = |attr: &Attr| specification.used.contains(&attr.index());
+        let (used, others): (Vec<Attr>, Vec<Attr>) = table.attributes().iter().partition(is_used);
+        let columns = |of: Vec<Attr>| of.into_iter().map(|attr| table.column(attr).clone()).collect();
+        let names = others.iter().map(|attr| table.name(*attr).to_owned()).collect();
+        let (table, dropped) =
+            (Table::new(specification.names.clone(), columns(used)), Table::new(names, columns(others)));
+        Self { specification, table, dropped }
     }
 }
 
@@ -92,6 +104,7 @@ pub(crate) fn release(
         table: &job.table,
         streams,
         extra: None,
+        dropped: &job.dropped.uploaded().collect::<Vec<_>>(),
         earlier,
         provenance: &provenance,
         contributions: None,
@@ -131,7 +144,9 @@ pub(crate) fn is_verified(job: &Job, manifest: &Manifest, files: &Memory) -> boo
 
 /// What the verifier finds of a release, its original and a specification.
 pub(crate) fn verify_against(job: &Job, manifest: &Manifest, files: &Memory, with_rows: bool) -> VerificationSummary {
+    let dropped: Vec<_> = job.dropped.uploaded().collect();
     let claim = VerificationInput {
+        dropped: &dropped,
         requirements: None,
         manifest,
         names: &job.specification.published_names,

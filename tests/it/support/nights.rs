@@ -8,7 +8,7 @@ use flate2::read::GzDecoder;
 use guardian::control::Control;
 use guardian::engine::{self, EngineError, ReleaseInput, RepublishInput, VerifiedRelease};
 use guardian::ledger::EarlierDisclosures;
-use guardian::microdata::{ColumnProfile, Table};
+use guardian::microdata::ColumnProfile;
 use guardian::publication::{CompositionMode, Unit};
 use guardian::random::{RandomStreams, ReleaseKey};
 use guardian::report::{Manifest, Provenance};
@@ -128,8 +128,7 @@ impl Population {
         let pid = table.attributes().iter().find(|attr| table.name(*attr) == "pid").unwrap();
         let key_of = |row| std::str::from_utf8(table.column(pid).value(row).unwrap()).unwrap();
         let persons: Vec<[u8; 16]> = (0..table.rows()).map(|row| hash(key_of(row))).collect();
-        let columns = specification.used.iter().map(|&at| table.column(at.into()).clone()).collect();
-        let job = Job { table: Table::new(specification.names.clone(), columns), specification };
+        let job = Job::new(&table, specification);
         let provenance = Provenance {
             id: None,
             series: None,
@@ -144,6 +143,7 @@ impl Population {
             table: &job.table,
             streams: &RandomStreams::Keyed(ReleaseKey::from_bytes([key; 32])),
             extra: None,
+            dropped: &[],
             earlier: &EarlierDisclosures::default(),
             provenance: &provenance,
             contributions: None,

@@ -56,7 +56,7 @@ fn planned_among(
         active_rules: protection,
         known: &known,
         earlier_releases: None,
-        rows: Some(PlanRows { table, streams: &streams }),
+        rows: Some(PlanRows { table, strata: table, streams: &streams }),
     };
     super::super::plan(spec, &input, &Control::default()).unwrap()
 }
@@ -266,7 +266,8 @@ proptest! {
         let control = Control::default();
         let choose = |table: &Table| {
             let mut scorer = EntropyScorer::with(drawn(), table, spec.score, &control).unwrap();
-            let mut links = CorrelatedAttributes::new(PlanRows { table, streams: &streams }, &[], CorrelatedPolicy::Separate, &control);
+            let rows = PlanRows { table, strata: table, streams: &streams };
+            let mut links = CorrelatedAttributes::new(rows, &[], CorrelatedPolicy::Separate, &control);
             DecompositionSearch { ground: &ground, scorer: &mut scorer, links: &mut links, control: &control }.decide(&spec).unwrap()
         };
         // every protected column turned round inside its own buckets
@@ -351,7 +352,7 @@ fn a_plan_that_is_cancelled_stops() {
         active_rules: &[],
         known: &KnownDependencies::default(),
         earlier_releases: None,
-        rows: Some(PlanRows { table: &table, streams: &streams }),
+        rows: Some(PlanRows { table: &table, strata: &table, streams: &streams }),
     };
     let control = Control::default();
     control.cancel();

@@ -12,7 +12,6 @@ use crate::publication::{EarlierRelease, SequentialDetails, XyRequirement, YElem
 use crate::verifier::contract::checks::{CheckLog, CheckName};
 use crate::verifier::contract::input::{VerifierError, VerifierInput};
 use crate::verifier::definition::links::{closure, link_across, links_of, tied};
-use crate::verifier::definition::significance::is_exact;
 
 /// Checks the links beside the join of a sequential release with earlier ones.
 ///
@@ -82,7 +81,7 @@ pub(in crate::verifier) fn check(
 /// The dependencies that hold in every row; without rows, all that is listed counts as exact.
 fn exact_of(input: &VerifierInput<'_>, known: &[(AttrSet, AttrSet)]) -> Vec<(AttrSet, AttrSet)> {
     let holds = |(determinant, dependent): &&(AttrSet, AttrSet)| {
-        input.original.is_none_or(|original| dependent.iter().all(|to| is_exact(original, *determinant, to)))
+        input.original.is_none() || dependent.iter().all(|to| input.is_exact(*determinant, to))
     };
     known.iter().filter(holds).copied().collect()
 }
