@@ -159,6 +159,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         table: &table,
         streams: &streams,
         extra: None,
+        dropped: &[],
         earlier: &earlier,
         provenance: &provenance,
         contributions: None,

@@ -40,6 +40,18 @@ pub struct PublishArguments {
     internal_report: Option<PathBuf>,
 }
 
+impl PublishArguments {
+    /// The streams of a new secret key, or of the given one.
+    fn streams(&self) -> Result<RandomStreams, CommandOutcome> {
+        let drawn = || ReleaseKey::draw().map_err(|error| CommandOutcome::Internal(error.to_string()));
+        Ok(match &self.reproduce {
+            None => RandomStreams::Keyed(drawn()?),
+            Some(KeyOption::Bytes(bytes)) => RandomStreams::Keyed(ReleaseKey::from_bytes(*bytes)),
+            Some(KeyOption::Identity) => RandomStreams::Identity,
+        })
+    }
+}
+
 #[derive(Clone)]
 enum KeyOption {
     Bytes([u8; 32]),
@@ -68,11 +80,7 @@ pub(super) fn run(arguments: &PublishArguments, json: bool) -> Result<CommandOut
     let mut population = arguments.files.population().open()?;
     let mut begun = BegunRelease::begin(&arguments.out, population.as_ref())?;
     let origin = if arguments.reproduce.is_some() { DocumentSource::Reproduction } else { DocumentSource::CommandLine };
-    let streams = match &arguments.reproduce {
-        None => RandomStreams::Keyed(ReleaseKey::draw().map_err(|error| CommandOutcome::Internal(error.to_string()))?),
-        Some(KeyOption::Bytes(bytes)) => RandomStreams::Keyed(ReleaseKey::from_bytes(*bytes)),
-        Some(KeyOption::Identity) => RandomStreams::Identity,
-    };
+    let streams = arguments.streams()?;
     let source = JobSource {
         table,
         document: &document,

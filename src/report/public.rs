@@ -104,6 +104,7 @@ pub fn public_report(manifest: &Manifest) -> PublicReport {
             .collect(),
         not_promised: not_promised(&manifest.dependencies)
             .into_iter()
+            .chain(of_several_rows(manifest))
             .chain(manifest.identity.as_ref().and_then(ManifestIdentity::not_promised))
             .chain(night(manifest).into_iter().flat_map(RepublishForm::not_promised))
             .collect(),
@@ -209,6 +210,12 @@ fn composition(mode: CompositionMode) -> &'static str {
             "it was made without a ledger: nothing is promised against readers who have another release of the same persons"
         }
     }
+}
+
+/// What is not promised where rows are protected, and no audit sees that each is another person's, as that of a night does.
+fn of_several_rows(manifest: &Manifest) -> Option<String> {
+    (manifest.unit == Unit::Row && night(manifest).is_none())
+        .then(|| "each row counts as another person: more may be learned of a person with several rows".to_owned())
 }
 
 /// What it means that a bounded number of rows of each person is kept; nothing where all rows are.

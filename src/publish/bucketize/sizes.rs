@@ -197,7 +197,7 @@ fn gcd(a: i128, b: i128) -> (i128, i128) {
 }
 
 /// Largest number of steps of a search for sizes.
-pub(super) const MAX_SEARCH_STEPS: u64 = 1 << 32;
+pub(super) const MAX_SEARCH_STEPS: u64 = 1 << 29;
 
 /// Number of steps of a search over pairs of sizes from `m` to `most`.
 #[must_use]

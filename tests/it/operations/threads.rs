@@ -21,14 +21,16 @@ fn table() -> String {
     csv
 }
 
-/// The files of a release, without the time in its manifest.
+/// The files of a release, without the time in its manifest, and without the digest of it in the report.
 fn files(folder: &std::path::Path) -> BTreeMap<String, Vec<u8>> {
     let read = |entry: fs::DirEntry| {
         let name = entry.file_name().into_string().unwrap();
         let mut bytes = fs::read(entry.path()).unwrap();
         if name.ends_with(".json") {
             let mut document: Value = serde_json::from_slice(&bytes).unwrap();
-            document.as_object_mut().unwrap().remove("created_at");
+            for of_time in ["created_at", "manifest_sha256"] {
+                document.as_object_mut().unwrap().remove(of_time);
+            }
             bytes = document.to_string().into_bytes();
         }
         (name, bytes)

@@ -382,6 +382,27 @@ async fn bounds_are_weakened_to_the_strictest_that_hold() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_bound_that_no_rows_keep_has_no_remedy_of_counts() {
+    let server = Server::start().await;
+    let dataset = server.dataset(HOSPITAL).await;
+    // two rows of three in a bucket have one icd9 each, but not all beside every race
+    let method = json!({"type": "slicing", "sensitive": "icd9", "guarantee": {"type": "l_diversity", "l": 50},
+        "columns": {"explicit": [["age", "gender"], ["race", "icd9"]]}});
+    let document = json!({"dataset": dataset, "unlisted": "drop", "method": method,
+        "attributes": {"age": {"publish": true}, "gender": {"publish": true}, "race": {"publish": true}}});
+    for answered in [server.post("/v1/jobs", &document).await.json(), planned(&server, &document).await] {
+        let faults = faults_of(&answered);
+        let fault = faults.iter().find(|fault| fault["pointer"] == "/method/guarantee");
+        let fault = fault.unwrap_or_else(|| panic!("{answered:#}"));
+        for remedy in fault["remedies"].as_array().into_iter().flatten() {
+            let after = server.post("/v1/plans", &patched(&document, &remedy["patch"])).await.json();
+            assert_eq!(after["feasible"], true, "{remedy:#}: {after:#}");
+        }
+    }
+    server.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn misspelt_rules_leave_the_remedies_of_others() {
     let server = Server::start().await;
     let dataset = server.dataset(HOSPITAL).await;
