@@ -81,9 +81,8 @@ impl RequirementForm {
                     AchievedForm::K(_) => None,
                 });
                 let worst = worst.max_by(by_share);
-                let worst = worst.map_or_else(String::new, |worst| {
-                    format!(": the worst group gives {} of {}", worst.count, worst.of)
-                });
+                let worst = worst
+                    .map_or_else(String::new, |worst| format!(": the worst group gives {}/{}", worst.count, worst.of));
                 let values = if sensitive.is_some() { "each listed value" } else { "each value" };
                 format!(
                     "an adversary who knows {known} of a person learns {values} of {counted} with probability at most {h}{worst}"

@@ -1,6 +1,6 @@
 //! Notices on what a release loses, before and after it is published.
 
-use crate::engine::suggest::shape::shape;
+use crate::engine::suggest::shape::unread;
 use crate::microdata::{Attr, AttrSet, AttributeCounts, AttributeType, Column, Table, is_formula};
 use crate::privacy::RuleStatus;
 use crate::publication::{CellContent, NoticeKind, PublishedColumn, TableWitness};
@@ -34,16 +34,13 @@ pub(in crate::engine) fn describe_remarks(specification: &Specification, design:
 
 /// Notices on values that are not what they seem: undeclared missing ones, dates and amounts that are texts.
 pub(in crate::engine) fn describe_values(specification: &Specification, table: &Table) -> Vec<SpecificationNotice> {
-    let as_text = |attr: &Attr| table.column(*attr).domain.kind() == AttributeType::Text;
-    let texts = specification.attributes.iter().filter(as_text);
-    let unread = texts.filter_map(|attr| {
-        let notation = shape(&table.column(attr).domain)?.notation()?;
+    let read_as_texts = specification.attributes.iter().filter_map(|attr| {
+        let how = unread(&table.column(attr).domain)?;
         let name = &specification.names[attr.index()];
-        let detail =
-            format!("the values of {name} are compared as texts: write them like {notation} before the upload");
+        let detail = format!("the values of {name} are compared as texts: {how} at the upload");
         Some(notice(NoticeKind::NotationNotRead, &child("/attributes", name), detail))
     });
-    describe_undeclared(specification, table).into_iter().chain(unread).collect()
+    describe_undeclared(specification, table).into_iter().chain(read_as_texts).collect()
 }
 
 /// Notices on undeclared missing values of protected attributes: an insider may exclude them.

@@ -314,7 +314,7 @@ fn guarantee_per_unit(fault: Fault, unit: &Unit) -> Fault {
     let largest = largest / rows;
     let mut fault = fault.with("largest_l", largest);
     let Some(asked) = asked.map(|asked| asked / rows) else {
-        let _ = write!(fault.detail, ", counted so that all rows of one {unit} are one {unit}");
+        let _ = write!(fault.detail, ", where all rows of one {unit} count as one row");
         return fault;
     };
     fault = fault.with("requested", asked.to_string());

@@ -94,8 +94,7 @@ fn published_after_all(input: &SuggestionInput<'_>, control: &Control) -> Result
                 roles.retain(|_, role| *role != ColumnRole::Subject);
                 let written = roles.iter().map(|(name, role)| (name.clone(), role.as_str().into()));
                 let written: serde_json::Map<String, serde_json::Value> = written.collect();
-                let title =
-                    format!("publish {0} although it may identify persons: --role {0}=quasi_identifier", profile.name);
+                let title = format!("publish {0} all the same: --role {0}=quasi_identifier", profile.name);
                 let patch = serde_json::json!([{"op": "add", "path": "/roles", "value": written}]);
                 return Ok(Some(FaultRemedy { title, patch }));
             }
@@ -175,12 +174,14 @@ fn judge_columns(input: &SuggestionInput<'_>) -> Vec<JudgedColumn> {
         if let Some(role) = declared {
             return JudgedColumn::new(role, "you declare it");
         }
+        let domain = &input.table.column(attr).domain;
         let evidence = ColumnEvidence {
             profile,
             rows: input.rows,
             is_key: input.is_key(&profile.name),
             meaning: words::meaning(&profile.name),
-            shape: shape::shape(&input.table.column(attr).domain),
+            shape: shape::shape(domain),
+            unread: shape::unread(domain),
         };
         evidence.judge()
     };

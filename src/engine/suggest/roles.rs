@@ -18,6 +18,8 @@ pub(super) struct ColumnEvidence<'a> {
     pub(super) is_key: bool,
     pub(super) meaning: Option<Meaning>,
     pub(super) shape: Option<Shape>,
+    /// How values that look like days or amounts, and are texts, are read as such.
+    pub(super) unread: Option<String>,
 }
 
 /// The suggested role of a column.
@@ -43,9 +45,8 @@ impl ColumnEvidence<'_> {
             .or_else(|| self.identifying())
             .or_else(|| self.singling_out())
             .unwrap_or_else(|| self.named());
-        let notation = self.shape.and_then(Shape::notation).filter(|_| self.profile.kind == AttributeType::Text);
-        if let Some(notation) = notation {
-            judged.reason += &format!("; its values are read as texts: write them like {notation}");
+        if let Some(how) = &self.unread {
+            judged.reason += &format!("; its values are read as texts: {how}");
         }
         judged
     }

@@ -83,15 +83,6 @@ impl Shape {
         }
     }
 
-    /// How texts of this shape are written so that they are read as dates or numbers; `None` of other shapes.
-    pub(in crate::engine) const fn notation(self) -> Option<&'static str> {
-        match self {
-            Self::Date => Some("2024-12-31"),
-            Self::Money => Some("1234.56"),
-            _ => None,
-        }
-    }
-
     fn fits(self, value: &str) -> bool {
         match self {
             Self::Email => is_email(value),
@@ -109,6 +100,24 @@ impl Shape {
             Self::Money => is_amount(value),
         }
     }
+}
+
+/// How texts that look like days or amounts become such: by their type, or written in another way. `None` of other columns.
+pub(in crate::engine) fn unread(domain: &Domain) -> Option<String> {
+    if domain.kind() != AttributeType::Text {
+        return None;
+    }
+    let texts = || domain.iter().flatten().map(<[u8]>::trim_ascii).filter(|text| !text.is_empty());
+    let (types, notation): (&[AttributeType], &str) = match shape(domain)? {
+        Shape::Date if texts().any(|text| text.contains(&b':')) => {
+            (&[AttributeType::Timestamp, AttributeType::LocalTimestamp], "2024-12-31T18:00:00")
+        }
+        Shape::Date => (&[AttributeType::Date], "2024-12-31"),
+        Shape::Money => (&[AttributeType::Decimal], "1234.56"),
+        _ => return None,
+    };
+    let read = types.iter().find(|of| texts().all(|text| of.admits(text)));
+    Some(read.map_or_else(|| format!("write them like {notation}"), |of| format!("give them the type {}", of.name())))
 }
 
 /// The shape of most values of a column; `None` where they have none, or where there are too few to say so.
@@ -232,6 +241,29 @@ mod tests {
         let mut arena = Arena::default();
         sorted.iter().for_each(|value| arena.push(value));
         shape(&Domain::from_sorted(kind, false, arena))
+    }
+
+    #[test]
+    fn texts_that_look_like_days_are_read_by_type_or_notation() {
+        let unread_of = |values: &[&str]| {
+            let mut sorted = values.to_vec();
+            sorted.sort_unstable();
+            let mut arena = Arena::default();
+            sorted.iter().for_each(|value| arena.push(value.as_bytes()));
+            unread(&Domain::from_sorted(AttributeType::Text, false, arena))
+        };
+        let cases = [
+            (&["2000-09-25", "2001-01-31"][..], Some("give them the type date")),
+            (&["25.09.2000", "31.01.2001"], Some("write them like 2024-12-31")),
+            (&["2020-12-01T18:00:00", "2020-12-02T18:00:00"], Some("give them the type local_timestamp")),
+            (&["2020-12-01 18:00:00", "2020-12-02 18:00:00"], Some("write them like 2024-12-31T18:00:00")),
+            (&["1.234,56", "7,00"], Some("write them like 1234.56")),
+            (&["1234.56", "7.00"], Some("give them the type decimal")),
+            (&["red", "blue"], None),
+        ];
+        for (values, expected) in cases {
+            assert_eq!(unread_of(values).as_deref(), expected, "{values:?}");
+        }
     }
 
     #[test]

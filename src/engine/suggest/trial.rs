@@ -57,7 +57,7 @@ impl Trial<'_> {
                 }
             }
         }
-        Err(nothing_left())
+        Err(nothing_left(self.input.rows))
     }
 
     /// The draft, with tables that keep associations where those of the rules alone would separate columns.
@@ -117,8 +117,11 @@ impl Trial<'_> {
 }
 
 /// The refusal of a table of which nothing can be published.
-fn nothing_left() -> EngineError {
-    let detail = "no column of this table can be published; declare the roles of columns";
+fn nothing_left(rows: u64) -> EngineError {
+    let detail = match rows {
+        ..2 => "a table of one row cannot be published: no other row could be the person's",
+        _ => "no column of this table can be published; declare the roles of columns",
+    };
     EngineError::Refused(Problem::of_faults(vec![Fault::new("/roles", Kind::BadColumns, detail)]))
 }
 

@@ -48,6 +48,15 @@ fn reasons_say_what_a_column_is_of() {
 }
 
 #[test]
+fn a_table_of_one_row_is_refused_for_that_reason() {
+    let folder = Folder::new("age,diagnosis\n34,flu\n");
+    let output = folder.init(&["--yes"]);
+    assert_eq!(output.status.code(), Some(3));
+    let refused = String::from_utf8_lossy(&output.stderr);
+    assert!(refused.contains("a table of one row cannot be published"), "{refused}");
+}
+
+#[test]
 fn a_table_of_identifiers_is_refused_with_a_role() {
     let rows: String = (0..50).map(|row| format!("{row},a{row}@b.org\n")).collect();
     let folder = Folder::new(&format!("id,email\n{rows}"));

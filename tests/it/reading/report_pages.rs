@@ -221,7 +221,7 @@ fn requirements_are_promises_of_a_report() {
     let promised = "an adversary who knows age, sex of a person learns each value of education with probability at most 0.9: the \
                     worst group gives ";
     let said = report.rules[0].strip_prefix(promised).unwrap_or_else(|| panic!("{:#?}", report.rules));
-    let (count, of) = said.split_once(" of ").unwrap();
+    let (count, of) = said.split_once('/').unwrap();
     assert!((count.parse::<f64>().unwrap() / of.parse::<f64>().unwrap() - worst).abs() < 1e-9, "{said} {worst}");
     let grouped = format!("each group of equal age, sex has at least 3 different rows: the smallest has {least}");
     assert_eq!(report.rules[1], grouped);
