@@ -58,8 +58,18 @@ pub fn format_timestamp(micros: i64) -> Option<String> {
 pub fn format_local_timestamp(micros: i64) -> Option<String> {
     let (seconds, fraction) = (micros.div_euclid(SECOND), micros.rem_euclid(SECOND));
     let (days, clock) = (seconds.div_euclid(DAY_SECONDS), seconds.rem_euclid(DAY_SECONDS));
-    let mut text = format_date(i32::try_from(days).ok()?)?;
-    text += &format!("T{:02}:{:02}:{:02}", clock / 3600, clock / 60 % 60, clock % 60);
+    let day = format_date(i32::try_from(days).ok()?)?;
+    Some(format!("{day}T{}", format_time_of_day(clock * SECOND + fraction)?))
+}
+
+/// The canonical text of a time of day, in microseconds since midnight, such as `02:30:00.5`.
+#[must_use]
+pub fn format_time_of_day(micros: i64) -> Option<String> {
+    let (clock, fraction) = (micros.div_euclid(SECOND), micros.rem_euclid(SECOND));
+    if !(0..DAY_SECONDS).contains(&clock) {
+        return None;
+    }
+    let mut text = format!("{:02}:{:02}:{:02}", clock / 3600, clock / 60 % 60, clock % 60);
     if fraction > 0 {
         text += format!(".{fraction:06}").trim_end_matches('0');
     }

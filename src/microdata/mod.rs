@@ -28,7 +28,8 @@ pub use axis::Axis;
 pub use branches::{JoinTreeNode, branches};
 pub use builder::{ColumnBuilder, TableBuilder};
 pub use calendar::{
-    format_date, format_local_timestamp, format_timestamp, parse_date, parse_local_timestamp, parse_timestamp,
+    format_date, format_local_timestamp, format_time_of_day, format_timestamp, parse_date, parse_local_timestamp,
+    parse_timestamp,
 };
 pub use cell::{CellInterval, CellShape, SUPPRESSED_CELL, is_formula, parse_set, write_json, write_set, write_span};
 pub use chunk::{CHUNK_ROWS, Chunk, ChunkColumn, ChunkError};

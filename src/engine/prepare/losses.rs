@@ -1,7 +1,7 @@
 //! Notices on what a release loses, before and after it is published.
 
 use crate::engine::suggest::shape::unread;
-use crate::microdata::{Attr, AttrSet, AttributeCounts, AttributeType, Column, Table, is_formula};
+use crate::microdata::{Attr, AttrSet, AttributeCounts, Column, Table, is_formula};
 use crate::privacy::RuleStatus;
 use crate::publication::{CellContent, NoticeKind, PublishedColumn, TableWitness};
 use crate::publish::{Design, DesignRemark, Published};

@@ -3,7 +3,7 @@
 use super::shape::Shape;
 use super::suggestion::ColumnQuestion;
 use super::words::{self, Meaning};
-use crate::microdata::{AttributeType, ColumnProfile};
+use crate::microdata::ColumnProfile;
 use crate::spec::ColumnRole;
 
 /// With fewer rows, counts say little of how values spread.

@@ -6,9 +6,9 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
     Date32Type, Date64Type, Decimal32Type, Decimal64Type, Decimal128Type, Decimal256Type, DecimalType, Float16Type,
-    Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, TimestampMicrosecondType,
-    TimestampMillisecondType, TimestampNanosecondType, TimestampSecondType, UInt8Type, UInt16Type, UInt32Type,
-    UInt64Type,
+    Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, Time32MillisecondType, Time32SecondType,
+    Time64MicrosecondType, Time64NanosecondType, TimestampMicrosecondType, TimestampMillisecondType,
+    TimestampNanosecondType, TimestampSecondType, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
 };
 use arrow_array::{Array, ArrowPrimitiveType, RecordBatch};
 use arrow_schema::{DataType, Schema, TimeUnit};
@@ -16,7 +16,9 @@ use arrow_schema::{DataType, Schema, TimeUnit};
 use super::collect::{Collector, malformed};
 use super::error::IngestError;
 use crate::microdata::limits::IngestLimits;
-use crate::microdata::{AttributeType, Chunk, format_date, format_local_timestamp, format_timestamp};
+use crate::microdata::{
+    AttributeType, Chunk, format_date, format_local_timestamp, format_time_of_day, format_timestamp,
+};
 
 /// Between two looks at how much memory a chunk takes.
 const MEMORY_CHECK_ROWS: usize = 1024;
@@ -55,7 +57,7 @@ impl<S: BatchSource> Batches<S> {
         for field in schema.fields() {
             let column = collector.add_column(field.name(), 0)?;
             let Some(kind) = kind_of(field.data_type()) else {
-                let detail = "the column is nested or of a type that has no text; send numbers, text, booleans, dates or timestamps";
+                let detail = "the column is nested or of a type that has no text; send numbers, text, booleans, dates, times or timestamps";
                 return Err(malformed(None, Some(field.name().clone()), detail));
             };
             kinds.push(collector.given(column).or(kind));
@@ -128,6 +130,8 @@ fn kind_of(kind: &DataType) -> Option<Option<AttributeType>> {
         DataType::Decimal128(..) | DataType::Decimal256(..) => Some(AttributeType::Decimal),
         DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => Some(AttributeType::Text),
         DataType::Date32 | DataType::Date64 => Some(AttributeType::Date),
+        // a time of day has no type of its own: it is the text of a clock
+        DataType::Time32(_) | DataType::Time64(_) => Some(AttributeType::Text),
         DataType::Timestamp(_, None) => Some(AttributeType::LocalTimestamp),
         DataType::Timestamp(_, Some(_)) => Some(AttributeType::Timestamp),
         DataType::Dictionary(_, values) if !matches!(**values, DataType::Dictionary(..)) => return kind_of(values),
@@ -202,6 +206,7 @@ fn push_values(
             let day = |row| i32::try_from(array.value(row).div_euclid(86_400_000)).ok();
             to.texts(|row, text| written(day(row).and_then(format_date), text))
         }
+        DataType::Time32(unit) | DataType::Time64(unit) => to.times_of_day(array, *unit),
         DataType::Timestamp(unit, None) => to.timestamps(array, *unit, format_local_timestamp),
         DataType::Timestamp(unit, Some(_)) => to.timestamps(array, *unit, format_timestamp),
         // kind_of lets nothing else pass; in null columns every row is missing
@@ -281,6 +286,23 @@ impl TextSink<'_> {
         self.texts(|row, text| match micros(row) {
             Some(micros) => written(format(micros), text),
             None => Err("the moment is finer than a microsecond, or too far away"),
+        })
+    }
+
+    fn times_of_day(self, array: &dyn Array, unit: TimeUnit) -> Result<(), IngestError> {
+        let micros = |row: usize| match unit {
+            TimeUnit::Second => Some(i64::from(array.as_primitive::<Time32SecondType>().value(row)) * 1_000_000),
+            TimeUnit::Millisecond => Some(i64::from(array.as_primitive::<Time32MillisecondType>().value(row)) * 1000),
+            TimeUnit::Microsecond => Some(array.as_primitive::<Time64MicrosecondType>().value(row)),
+            TimeUnit::Nanosecond => {
+                let nanos = array.as_primitive::<Time64NanosecondType>().value(row);
+                (nanos % 1000 == 0).then_some(nanos / 1000)
+            }
+        };
+        self.texts(|row, text| {
+            let micros = micros(row).ok_or("the time of day is finer than a microsecond")?;
+            text.push_str(&format_time_of_day(micros).ok_or("the time of day is not within a day")?);
+            Ok(())
         })
     }
 

@@ -352,6 +352,40 @@ async fn unsupported_values_are_reported_with_position() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn times_of_day_become_text() {
+    let server = Server::start().await;
+    let columns: Vec<(&str, ArrayRef, bool)> = vec![
+        ("s", Arc::new(arrow_array::Time32SecondArray::from(vec![0, 86_399])), true),
+        ("ms", Arc::new(arrow_array::Time32MillisecondArray::from(vec![Some(9_000_500), None])), true),
+        ("us", Arc::new(arrow_array::Time64MicrosecondArray::from(vec![1, 3_600_000_000])), true),
+        ("ns", Arc::new(arrow_array::Time64NanosecondArray::from(vec![1000, 60_000_000_000])), true),
+    ];
+    let batch = RecordBatch::try_from_iter_with_nullable(columns).unwrap();
+    // Parquet has no times in seconds
+    let finer = batch.project(&[1, 2, 3]).unwrap();
+    let parquet = parquet_of(&[finer], Compression::SNAPPY, WriterVersion::PARQUET_1_0);
+    let all = "s,ms,us,ns\n00:00:00,02:30:00.5,00:00:00.000001,00:00:00.000001\n23:59:59,,01:00:00,00:01:00\n";
+    let of_parquet = "ms,us,ns\n,01:00:00,00:01:00\n02:30:00.5,00:00:00.000001,00:00:00.000001\n";
+    for (kind, body, expected) in [
+        (ARROW, arrow_of(&[batch.clone()]), all),
+        (ARROW, arrow_file_of(&[batch]), all),
+        (PARQUET, parquet, of_parquet),
+    ] {
+        let server = same_key().await;
+        let dataset = sent(&server, kind, body).await.ok(201);
+        let release = published(&server, &dataset).await;
+        assert_eq!(server.part(&release, "t1", "rows").await, expected, "{kind}");
+        server.stop().await;
+    }
+    for micros in [-1, 86_400_000_000] {
+        let late: ArrayRef = Arc::new(arrow_array::Time64MicrosecondArray::from(vec![micros]));
+        let batch = RecordBatch::try_from_iter([("late", late)]).unwrap();
+        sent(&server, ARROW, arrow_of(&[batch])).await.problem(422, "upload-malformed");
+    }
+    server.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn numbers_of_every_kind_become_text() {
     let server = Server::start().await;
     let columns: Vec<(&str, ArrayRef, bool)> = vec![
