@@ -367,7 +367,7 @@ async fn times_of_day_become_text() {
     let all = "s,ms,us,ns\n00:00:00,02:30:00.5,00:00:00.000001,00:00:00.000001\n23:59:59,,01:00:00,00:01:00\n";
     let of_parquet = "ms,us,ns\n,01:00:00,00:01:00\n02:30:00.5,00:00:00.000001,00:00:00.000001\n";
     for (kind, body, expected) in [
-        (ARROW, arrow_of(&[batch.clone()]), all),
+        (ARROW, arrow_of(std::slice::from_ref(&batch)), all),
         (ARROW, arrow_file_of(&[batch]), all),
         (PARQUET, parquet, of_parquet),
     ] {
