@@ -15,6 +15,7 @@ use arrow_schema::{DataType, Schema, TimeUnit};
 
 use super::collect::{Collector, malformed};
 use super::error::IngestError;
+use super::input::TableReader;
 use crate::microdata::limits::IngestLimits;
 use crate::microdata::{
     AttributeType, Chunk, format_date, format_local_timestamp, format_time_of_day, format_timestamp,
@@ -68,16 +69,18 @@ impl<S: BatchSource> Batches<S> {
         collector.columns_are_complete()?;
         Ok(Self { source, collector, kinds, pending: None })
     }
+}
 
-    pub(super) fn names(&self) -> &[String] {
+impl<S: BatchSource> TableReader for Batches<S> {
+    fn names(&self) -> &[String] {
         self.collector.names()
     }
 
-    pub(super) fn kinds(&self) -> Vec<Option<AttributeType>> {
+    fn kinds(&self) -> Vec<Option<AttributeType>> {
         self.kinds.clone()
     }
 
-    pub(super) fn next_chunk(&mut self) -> Result<Option<Chunk>, IngestError> {
+    fn next_chunk(&mut self) -> Result<Option<Chunk>, IngestError> {
         loop {
             let room = self.collector.room();
             if room == 0 {

@@ -1,12 +1,12 @@
 use std::io::{Cursor, Read};
 use std::path::Path;
 
-use super::arrow::{ARROW_FILE_MAGIC, ArrowFileReader, ArrowReader};
+use super::arrow::{self, ARROW_FILE_MAGIC};
 use super::csv::{CsvOptions, CsvReader};
 use super::error::IngestError;
 use super::input::{InputFormat, TableReader};
 use super::ndjson::NdjsonReader;
-use super::parquet::ParquetReader;
+use super::parquet;
 use super::spool::spooled;
 use crate::microdata::limits::IngestLimits;
 
@@ -27,12 +27,12 @@ pub fn open(
         InputFormat::Csv => Box::new(CsvReader::open(body, options, limits)?),
         InputFormat::Ndjson => Box::new(NdjsonReader::open(body, options.types, limits)?),
         InputFormat::Json => Box::new(NdjsonReader::open_array(body, options.types, limits)?),
-        InputFormat::Parquet => Box::new(ParquetReader::open(spooled(body, spool)?, options.types, limits)?),
+        InputFormat::Parquet => Box::new(parquet::open(spooled(body, spool)?, options.types, limits)?),
         InputFormat::Arrow => {
             let (is_file, body) = begins_with(body, ARROW_FILE_MAGIC)?;
             match is_file {
-                true => Box::new(ArrowFileReader::open(spooled(body, spool)?, options.types, limits)?),
-                false => Box::new(ArrowReader::open(body, options.types, limits)?),
+                true => Box::new(arrow::open_file(spooled(body, spool)?, options.types, limits)?),
+                false => Box::new(arrow::open_stream(body, options.types, limits)?),
             }
         }
     })

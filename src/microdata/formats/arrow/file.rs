@@ -22,42 +22,27 @@ use super::super::error::IngestError;
 use super::super::input::TableReader;
 use super::reader::{MAX_DESCRIPTION, check_byte_order};
 use super::sizes::{MessageSizes, within};
+use crate::microdata::AttributeType;
 use crate::microdata::limits::IngestLimits;
-use crate::microdata::{AttributeType, Chunk};
 
 /// The first bytes of an Arrow file.
-pub const ARROW_FILE_MAGIC: &[u8] = b"ARROW1";
+pub(in crate::microdata::formats) const ARROW_FILE_MAGIC: &[u8] = b"ARROW1";
 /// The last bytes of a file: the length of the footer before them, and the magic number.
 const TAIL: u64 = 10;
 /// The mark and the length before the description of a message.
 const PREFIX: usize = 8;
 
-/// Gives the rows of an Arrow file as [`Chunk`]s.
-pub struct ArrowFileReader(Batches<FileBlocks>);
-
-impl ArrowFileReader {
-    /// Reads the footer and the dictionaries.
-    ///
-    /// # Errors
-    /// [`IngestError`]
-    pub fn open(file: File, types: Vec<(String, AttributeType)>, limits: &IngestLimits) -> Result<Self, IngestError> {
-        let (schema, blocks) = guarded(|| FileBlocks::open(file, limits))?;
-        Batches::new(&schema, blocks, types, limits).map(Self)
-    }
-}
-
-impl TableReader for ArrowFileReader {
-    fn names(&self) -> &[String] {
-        self.0.names()
-    }
-
-    fn kinds(&self) -> Vec<Option<AttributeType>> {
-        self.0.kinds()
-    }
-
-    fn next_chunk(&mut self) -> Result<Option<Chunk>, IngestError> {
-        self.0.next_chunk()
-    }
+/// Reads the footer and the dictionaries of an Arrow file, whose rows follow.
+///
+/// # Errors
+/// [`IngestError`]
+pub(in crate::microdata::formats) fn open_file(
+    file: File,
+    types: Vec<(String, AttributeType)>,
+    limits: &IngestLimits,
+) -> Result<impl TableReader + use<>, IngestError> {
+    let (schema, blocks) = guarded(|| FileBlocks::open(file, limits))?;
+    Batches::new(&schema, blocks, types, limits)
 }
 
 /// The record batches that the footer of a file lists.
@@ -215,7 +200,7 @@ mod tests {
     fn read(bytes: &[u8]) -> Result<u32, IngestError> {
         let mut file = tempfile::tempfile().unwrap();
         file.write_all(bytes).unwrap();
-        let mut reader = ArrowFileReader::open(file, Vec::new(), &IngestLimits::default())?;
+        let mut reader = open_file(file, Vec::new(), &IngestLimits::default())?;
         let mut rows = 0;
         while let Some(chunk) = reader.next_chunk()? {
             rows += chunk.rows;

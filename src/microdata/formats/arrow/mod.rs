@@ -5,6 +5,6 @@ mod reader;
 mod sizes;
 mod writer;
 
-pub use file::{ARROW_FILE_MAGIC, ArrowFileReader};
-pub use reader::ArrowReader;
+pub(super) use file::{ARROW_FILE_MAGIC, open_file};
+pub(super) use reader::open_stream;
 pub use writer::ArrowStreamWriter;

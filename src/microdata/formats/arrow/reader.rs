@@ -16,49 +16,34 @@ use super::super::arrays::{BatchSource, Batches, damaged, guarded};
 use super::super::error::IngestError;
 use super::super::input::TableReader;
 use super::sizes::MessageSizes;
+use crate::microdata::AttributeType;
 use crate::microdata::limits::IngestLimits;
-use crate::microdata::{AttributeType, Chunk};
 
 /// The most bytes of the description of a message.
 pub(super) const MAX_DESCRIPTION: u64 = 16 << 20;
 const CONTINUATION: [u8; 4] = [0xFF; 4];
 const END: [u8; 8] = [0xFF, 0xFF, 0xFF, 0xFF, 0, 0, 0, 0];
 
-/// Gives the rows of an Arrow IPC stream as [`Chunk`]s.
-pub struct ArrowReader<R>(Batches<Messages<R>>);
-
-impl<R: Read + Send> ArrowReader<R> {
-    /// Reads the schema.
-    ///
-    /// # Errors
-    /// [`IngestError`]
-    pub fn open(reader: R, types: Vec<(String, AttributeType)>, limits: &IngestLimits) -> Result<Self, IngestError> {
-        let mut messages = Messages {
-            reader,
-            max_body: limits.max_batch_bytes,
-            sizes: MessageSizes::new(limits),
-            decoder: StreamDecoder::new(),
-            batches: VecDeque::new(),
-            begun: false,
-            ended: false,
-        };
-        let schema = guarded(|| messages.schema())?;
-        Batches::new(&schema, messages, types, limits).map(Self)
-    }
-}
-
-impl<R: Read + Send> TableReader for ArrowReader<R> {
-    fn names(&self) -> &[String] {
-        self.0.names()
-    }
-
-    fn kinds(&self) -> Vec<Option<AttributeType>> {
-        self.0.kinds()
-    }
-
-    fn next_chunk(&mut self) -> Result<Option<Chunk>, IngestError> {
-        self.0.next_chunk()
-    }
+/// Reads the schema of an Arrow IPC stream, whose rows follow.
+///
+/// # Errors
+/// [`IngestError`]
+pub(in crate::microdata::formats) fn open_stream<R: Read + Send>(
+    reader: R,
+    types: Vec<(String, AttributeType)>,
+    limits: &IngestLimits,
+) -> Result<impl TableReader + use<R>, IngestError> {
+    let mut messages = Messages {
+        reader,
+        max_body: limits.max_batch_bytes,
+        sizes: MessageSizes::new(limits),
+        decoder: StreamDecoder::new(),
+        batches: VecDeque::new(),
+        begun: false,
+        ended: false,
+    };
+    let schema = guarded(|| messages.schema())?;
+    Batches::new(&schema, messages, types, limits)
 }
 
 struct Messages<R> {

@@ -4,5 +4,5 @@ mod pages;
 mod reader;
 mod writer;
 
-pub use reader::ParquetReader;
+pub(super) use reader::open;
 pub use writer::ParquetWriter;

@@ -17,13 +17,10 @@ use super::super::arrays::{BatchSource, Batches, damaged, guarded};
 use super::super::error::IngestError;
 use super::super::input::TableReader;
 use super::pages::{check_footer, check_pages};
+use crate::microdata::AttributeType;
 use crate::microdata::limits::IngestLimits;
-use crate::microdata::{AttributeType, Chunk};
 
 const BATCH_ROWS: usize = 8192;
-
-/// Gives the rows of a Parquet file as [`Chunk`]s.
-pub struct ParquetReader(Batches<RowGroupBatches>);
 
 struct RowGroupBatches(ParquetRecordBatchReader);
 
@@ -33,32 +30,20 @@ impl BatchSource for RowGroupBatches {
     }
 }
 
-impl ParquetReader {
-    /// Reads the schema.
-    ///
-    /// # Errors
-    /// [`IngestError`]
-    pub fn open(file: File, types: Vec<(String, AttributeType)>, limits: &IngestLimits) -> Result<Self, IngestError> {
-        if file.metadata().map_err(IngestError::Spool)?.len() == 0 {
-            return Err(IngestError::Empty);
-        }
-        let (schema, rows) = guarded(|| rows(file, limits))?;
-        Batches::new(&schema, rows, types, limits).map(Self)
+/// Reads the schema of a Parquet file, whose rows follow.
+///
+/// # Errors
+/// [`IngestError`]
+pub(in crate::microdata::formats) fn open(
+    file: File,
+    types: Vec<(String, AttributeType)>,
+    limits: &IngestLimits,
+) -> Result<impl TableReader + use<>, IngestError> {
+    if file.metadata().map_err(IngestError::Spool)?.len() == 0 {
+        return Err(IngestError::Empty);
     }
-}
-
-impl TableReader for ParquetReader {
-    fn names(&self) -> &[String] {
-        self.0.names()
-    }
-
-    fn kinds(&self) -> Vec<Option<AttributeType>> {
-        self.0.kinds()
-    }
-
-    fn next_chunk(&mut self) -> Result<Option<Chunk>, IngestError> {
-        self.0.next_chunk()
-    }
+    let (schema, rows) = guarded(|| rows(file, limits))?;
+    Batches::new(&schema, rows, types, limits)
 }
 
 fn rows(mut file: File, limits: &IngestLimits) -> Result<(Schema, RowGroupBatches), IngestError> {
