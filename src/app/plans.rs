@@ -89,12 +89,16 @@ impl AppService {
     }
 
     /// The problem of a document with the remedies that a plan gives of bounds: it tries them on the rows, and counts of single columns
-    /// say only what no rows allow. Where nothing can be planned, remedies stay as they are.
-    pub(super) async fn tried_on_rows(&self, caller: &Caller, document: &Value, mut problem: Problem) -> Problem {
-        let is_bound = |fault: &Fault| {
-            matches!(fault.kind, Kind::RuleIneligible | Kind::InfeasibleRoot) && !fault.remedies.is_empty()
-        };
-        if !problem.errors.iter().any(is_bound) {
+    /// say only what no rows allow. Where nothing can be planned, and for who sees no counts of the dataset, they stay as they are.
+    pub(super) async fn tried_on_rows(
+        &self,
+        caller: &Caller,
+        dataset: Uuid,
+        document: &Value,
+        mut problem: Problem,
+    ) -> Problem {
+        let is_bound = |fault: &Fault| matches!(fault.kind, Kind::RuleIneligible | Kind::InfeasibleRoot);
+        if !problem.errors.iter().any(is_bound) || !self.sees_counts(caller, dataset).await {
             return problem;
         }
         let tried: Vec<Fault> = match self.plan(caller, document).await {

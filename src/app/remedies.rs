@@ -78,14 +78,7 @@ impl FaultyDocument {
         let is_of_faults = |listed: &Value| listed["type"] == Kind::InvalidSpecification.uri();
         let mend = |listed: Value| match problem::faults_of(&listed).filter(|_| is_of_faults(&listed)) {
             Some(faults) => {
-                let tried = faults.clone();
-                let mut problem = self.with_remedies(Problem::of_faults(faults), table);
-                // the engine tried weaker bounds on the rows; counts of columns know of no better one
-                for (fault, tried) in problem.errors.iter_mut().zip(tried) {
-                    if fault.kind == Kind::InfeasibleRoot {
-                        fault.remedies = tried.remedies;
-                    }
-                }
+                let problem = self.with_remedies(Problem::of_faults(faults), table);
                 // those that are not listed are counted all the same
                 let unlisted = listed.get("others").cloned();
                 unlisted

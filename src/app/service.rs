@@ -336,8 +336,9 @@ impl AppService {
         let context = match resolved.into_context(document, &self.limits) {
             Ok(context) => context,
             Err((faulty, faults)) => {
+                let dataset = faulty.dataset.id;
                 let problem = remedied(*faulty, Problem::of_faults(faults)).await;
-                return Err(self.tried_on_rows(caller, document, problem).await);
+                return Err(self.tried_on_rows(caller, dataset, document, problem).await);
             }
         };
         let JobContext { dataset, specification, .. } = &context;

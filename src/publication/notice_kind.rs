@@ -7,7 +7,7 @@ vocabulary! {
     NoticeKind: "kind of notice" {
         /// An algorithm was chosen by its score.
         AlgorithmChosen = "algorithm-chosen",
-        /// An attribute stands in the protected part of a table, beside the sensitive one.
+        /// An attribute stands in the protected part of a table, together with the sensitive one.
         AttributeMoved = "attribute-moved",
         /// A proposed schema publishes an attribute in no table.
         AttributeInNoTable = "attribute-in-no-table",
@@ -81,7 +81,7 @@ vocabulary! {
         ReleaseReused = "release-reused",
         /// The order of the rows of an external table may reveal links.
         RowOrder = "row-order",
-        /// A rule of an earlier release no longer holds beside what became known.
+        /// A rule of an earlier release no longer holds now that more is known.
         RuleWeakened = "rule-weakened",
         /// Some pairs of attributes were not searched for dependencies.
         SearchedPartly = "searched-partly",

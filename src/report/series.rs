@@ -109,7 +109,7 @@ pub struct SeriesRule {
     pub guarantee: Guarantee,
 }
 
-/// An active rule that no longer holds beside what became known.
+/// An active rule that no longer holds now that more is known.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, ToSchema)]
 pub struct WeakenedRule {
     /// The rule.

@@ -38,12 +38,24 @@ pub(super) fn of_ineligible(fault: &Fault, document: &Value) -> Vec<Candidate> {
     close.into_iter().chain(OFFERED_PERCENTS.iter().filter_map(share)).collect()
 }
 
-/// The largest l of the sensitive attribute of a sliced table; or a column of its own for it.
+/// The largest bound that the counts of one column allow. Of a sensitive attribute that shares its column of a sliced table, rows
+/// say what holds.
 pub(super) fn of_infeasible(fault: &Fault, document: &Value) -> Vec<Candidate> {
+    if document.pointer("/method/type").is_some_and(|kind| kind == "slicing") && !is_alone(&document["method"]) {
+        return Vec::new();
+    }
     let largest =
         fault.members.get("proof").and_then(|proof| proof["largest_l"].as_u64()).filter(|largest| *largest > 1);
     let place = GuaranteePlace::find(&fault.pointer, document);
     place.zip(largest).and_then(|(place, largest)| place.with_number(largest)).into_iter().collect()
+}
+
+/// Whether a slicing states a column that holds its sensitive attribute alone.
+fn is_alone(method: &Value) -> bool {
+    let explicit = method["columns"]["explicit"].as_array().into_iter().flatten().filter_map(Value::as_array);
+    let of_sensitive = |column: &&Vec<Value>| column.contains(&method["sensitive"]);
+    explicit.into_iter().find(of_sensitive).is_some_and(|column| column.len() == 1)
+        || method["columns"]["sensitive_width"] == 1
 }
 
 /// Where a document states the guarantee of a fault.

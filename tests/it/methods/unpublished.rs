@@ -64,7 +64,7 @@ struct Attacker<'a> {
 impl Attacker<'_> {
     /// The largest probability of a value of `sensitive` for a person of this date.
     ///
-    /// Who has the date stands in the rows that show it. Where no table shows it beside what leads to `sensitive`, all
+    /// Who has the date stands in the rows that show it. Where no table shows it with what leads to `sensitive`, all
     /// occupations of its year remain.
     fn posterior(&self, date: &str, sensitive: &str) -> f64 {
         let at = |part: &ReadPart, name: &str| part.attributes.iter().position(|attribute| attribute == name);
