@@ -57,7 +57,8 @@ impl LinkedSides {
         let cut: Vec<Link> = active.links.iter().map(cut).collect();
         let context = LinkContext { dependencies: input.known, links: cut.as_slice(), weights: &active.weights };
         let (row_side, known) = (row_side.minus(constant), known.minus(constant));
-        let sides = TableSides { row_side, protected, known, other_tables: &[], within: None };
+        let sides =
+            TableSides { row_side, protected, known, other_tables: &[], published: AttrSet::EMPTY, within: None };
         match links::stratify(&sides, &context, &mut StrataTests::new(rows.strata, &self.demands, control)) {
             Ok(attributes) => {
                 let leads_out =

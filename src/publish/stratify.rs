@@ -151,6 +151,11 @@ struct Stratifier<'a> {
 }
 
 impl<'a> Stratifier<'a> {
+    /// The attributes that the release publishes; others can only make strata.
+    fn published(&self) -> AttrSet {
+        AttrSet::first(self.input.counts.attributes())
+    }
+
     const fn context(&self) -> LinkContext<'a> {
         LinkContext { dependencies: self.input.known, links: self.links.links.as_slice(), weights: &self.links.weights }
     }
@@ -168,8 +173,8 @@ impl<'a> Stratifier<'a> {
             false => {
                 let protects = bucketized.protects();
                 let row_side = design.tables[at].attributes.minus(protects);
-                let table =
-                    TableToPlace { row_side, protects, known, other_tables: &others, closes: self.closes, within };
+                let (other_tables, published, closes) = (&others[..], self.published(), self.closes);
+                let table = TableToPlace { row_side, protects, known, other_tables, published, closes, within };
                 let placed = links::place(&table, &self.context(), &mut tests);
                 match placed {
                     Err(error) if within.is_some() => {
@@ -223,8 +228,7 @@ impl<'a> Stratifier<'a> {
         let compares = |guarantee: &Guarantee| !guarantee.reference().is_table();
         guards.iter().flat_map(|guard| &guard.guarantees).any(compares).then(|| {
             let relative = guarded(rules, guards).filter(|rule| compares(&rule.rule.guarantee));
-            let all = AttrSet::first(self.input.counts.attributes());
-            relative.fold(all, |all, rule| all.intersection(self.input.known.closure(rule.rule.known)))
+            relative.fold(self.published(), |all, rule| all.intersection(self.input.known.closure(rule.rule.known)))
         })
     }
 
@@ -245,6 +249,7 @@ impl<'a> Stratifier<'a> {
                 protected,
                 known: known.minus(protected),
                 other_tables: others,
+                published: self.published(),
                 within: None,
             };
             constant = constant.union(links::stratify(&sides, &self.context(), tests)?);
@@ -391,12 +396,12 @@ impl<'a> Stratifier<'a> {
         demands: &[RuleDemand],
         statuses: &[links::LinkedStatus],
     ) -> Result<bool, Cancelled> {
-        let published = AttrSet::first(self.input.counts.attributes());
         let mut changed = false;
         for (demand, status) in demands.iter().zip(statuses) {
             let links::LinkedStatus::HeldByStrata { attributes } = *status else { continue };
             let alone = |table: &&mut DesignedTable| table.is_plain() && table.attributes == demand.protects;
-            let Some(table) = design.tables.iter_mut().find(alone).filter(|_| attributes.is_subset(published)) else {
+            let Some(table) = design.tables.iter_mut().find(alone).filter(|_| attributes.is_subset(self.published()))
+            else {
                 continue;
             };
             let protects = match demand.protects.iter().next() {

@@ -15,8 +15,10 @@ pub struct TableToPlace<'a> {
     pub protects: AttrSet,
     /// The known sides of all rules that the table guards.
     pub known: AttrSet,
-    /// The attributes that other tables of the release publish, one set a table.
+    /// What readers learn from each other table of the release, see [`TableSides::other_tables`].
     pub other_tables: &'a [AttrSet],
+    /// The attributes that the release publishes.
+    pub published: AttrSet,
     /// Whether strata that break a demand may be published, each as one bucket, where no strata satisfy all demands.
     pub closes: bool,
     /// Attributes of which alone strata may be made, see [`TableSides::within`].
@@ -61,6 +63,7 @@ pub fn place(
         protected: table.protects,
         known: table.known,
         other_tables: table.other_tables,
+        published: table.published,
         within: table.within,
     };
     let closed_in = match stratify(&sides, context, tests) {

@@ -30,8 +30,10 @@ pub struct TableSides<'a> {
     pub protected: AttrSet,
     /// The known sides of all rules that the table guards.
     pub known: AttrSet,
-    /// The attributes that other tables of the release publish, one set a table.
+    /// What readers learn from each other table of the release: its attributes, and those in which its buckets are constant.
     pub other_tables: &'a [AttrSet],
+    /// The attributes that the release publishes; others can only make strata.
+    pub published: AttrSet,
     /// Attributes of which alone strata may be made: those that every guarded rule determines, where distances compare
     /// with the stratum; `None` for any.
     pub within: Option<AttrSet>,
@@ -74,12 +76,12 @@ impl From<Cancelled> for StratificationError {
 }
 
 impl TableSides<'_> {
-    /// The row side together with the attributes of a separator that other tables publish.
+    /// The row side together with the published attributes of a separator that other tables show.
     ///
     /// The buckets show these attributes anyway.
     pub(super) fn row_side_with(&self, separator: AttrSet) -> AttrSet {
         let elsewhere = self.other_tables.iter().fold(AttrSet::EMPTY, |all, table| all.union(*table));
-        self.row_side.union(separator.intersection(elsewhere))
+        self.row_side.union(separator.intersection(elsewhere).intersection(self.published))
     }
 
     /// Whether readers see that buckets are constant in `separator`, and its attributes may make strata.

@@ -34,6 +34,9 @@ const MIN_POSSIBLE_VALUES: usize = 2;
 /// # Errors
 /// [`PlanError`] on cancellation.
 pub fn plan(spec: &DecomposeSpec, input: &PlanInput<'_>, control: &Control) -> Result<Design, PlanError> {
+    // its tables state no strata: readers see those of published attributes alone
+    let rows = input.rows.map(|rows| PlanRows { strata: rows.table, ..rows });
+    let input = &PlanInput { rows, ..*input };
     let attributes = AttrSet::first(input.counts.attributes());
     let sensitive = spec.sensitive();
     let mut rules: Vec<DesignedRule> =

@@ -136,6 +136,35 @@ fn methods() -> Vec<Value> {
 
 const PUBLISHED: [&str; 3] = ["date", "occupation", "sex"];
 
+#[test]
+fn decompositions_state_no_strata_and_are_refused() {
+    let method = json!({"type": "decompose", "quasi_identifiers": ["date", "sex"], "sensitive": ["occupation", "noise"],
+        "primary": "occupation", "l": {"occupation": 3, "noise": 2}});
+    let Err(faults) = publish(&people(4), &PUBLISHED, &method) else { panic!("the year ties the date") };
+    let tied = faults.iter().find(|fault| fault.kind == Kind::RuleImpossible);
+    assert!(tied.is_some_and(|fault| fault.detail.contains("year")), "{faults:?}");
+}
+
+#[test]
+fn two_tables_in_strata_of_a_dropped_column_do_not_show_it() {
+    let mut random = Random(5);
+    let row = |_| {
+        let (year, grade) = (random.below(4), random.below(5));
+        let (date, team) = (year * 3 + random.below(3), year / 2 * 3 + random.below(3));
+        format!("d{date},t{team},h{},e{}\n", year / 2, grade * 3 + random.below(3))
+    };
+    let csv = "date,team,half,emp\n".to_owned() + &(0..1_500).map(row).collect::<String>();
+    let method = json!({"type": "versatile", "algorithm": "gd", "rules": ["emp -> team", "team -> date"],
+        "default_guarantee": {"type": "alpha_k", "alpha": "0.7", "k": 3}});
+    let original = Original::new(table(csv.as_bytes()));
+    let (manifest, _) = publish(&original, &["date", "team", "emp"], &method).unwrap();
+    for table in &manifest.tables {
+        assert_eq!(table.guards[0].constant, ["half"], "{}", table.name);
+        assert!(table.parts.iter().all(|part| !part.attributes.contains(&"half".to_owned())), "{}", table.name);
+    }
+    assert_eq!(manifest.tables.len(), 2);
+}
+
 fn discovered(manifest: &Manifest) -> Value {
     serde_json::to_value(manifest).unwrap()["dependencies"]["discovered"].clone()
 }

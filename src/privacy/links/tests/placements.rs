@@ -63,7 +63,7 @@ proptest! {
         let control = Control::default();
         let demand = StratumDemand { protects: sensitive, guarantee: GUARANTEE, reference: Reference::Table };
         let mut tests = StrataTests::new(&table, &[demand], &control);
-        let to_place = TableToPlace { row_side, protects: sensitive, known: rule.known, other_tables: &other_tables, closes: false, within: None };
+        let to_place = TableToPlace { row_side, protects: sensitive, known: rule.known, other_tables: &other_tables, published: AttrSet::first(100), closes: false, within: None };
         let placed = match place(&to_place, &context, &mut tests) {
             Ok(placed) => placed,
             Err(StratificationError::Ineligible { strata, .. }) => {

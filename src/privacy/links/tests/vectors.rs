@@ -279,7 +279,15 @@ fn placements_match_reference_vectors() {
         let demand = StratumDemand { protects, guarantee, reference: Reference::Table };
         let mut tests = StrataTests::new(&table, &[demand], &control);
         let (row_side, side) = (set(&vector.row_side), set(&vector.known));
-        let to_place = TableToPlace { row_side, protects, known: side, other_tables: &[], closes: false, within: None };
+        let to_place = TableToPlace {
+            row_side,
+            protects,
+            known: side,
+            other_tables: &[],
+            published: AttrSet::first(100),
+            closes: false,
+            within: None,
+        };
         let found = place(&to_place, &context, &mut tests);
         let Some(placed) = vector.placed else {
             let Err(StratificationError::Ineligible { strata, .. }) = found else { panic!("{at}: {found:?}") };
