@@ -123,9 +123,11 @@ impl BucketShares {
         self.values.iter().filter(|(count, _)| *count > 0).count() as u64
     }
 
-    /// Number of equally frequent values with the same entropy.
+    /// Number of equally frequent values with the same entropy; the same whatever the order of values.
     pub(in crate::verifier) fn entropy_l(&self) -> f64 {
-        let shares = self.values.iter().filter(|(count, _)| *count > 0).map(|(count, _)| self.share(*count));
+        let mut counts: Vec<u64> = self.values.iter().map(|(count, _)| *count).filter(|count| *count > 0).collect();
+        counts.sort_unstable();
+        let shares = counts.into_iter().map(|count| self.share(count));
         shares.map(|share| -share * share.ln()).sum::<f64>().exp()
     }
 
@@ -334,6 +336,22 @@ pub(in crate::verifier) fn at_least(held: Guarantee, wanted: Guarantee) -> bool 
         }
         Delta { distance, b, prior, .. } => {
             matches!(held, Delta { distance: same, b: at, prior: of, .. } if same == distance && of == prior && at <= b)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn entropy_is_that_of_the_counts_in_any_order() {
+        let counts: Vec<(u32, u64)> = (0..).zip([6, 5, 3, 3, 2, 1, 1, 1, 7, 4]).collect();
+        let entropy = BucketShares::alone(&counts).entropy_l();
+        for rotated in 1..counts.len() {
+            let mut other = counts.clone();
+            other.rotate_left(rotated);
+            assert_eq!(BucketShares::alone(&other).entropy_l().to_bits(), entropy.to_bits(), "{rotated}");
         }
     }
 }
