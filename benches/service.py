@@ -1,0 +1,71 @@
+"""What calls of a service on small tables cost: uploads, jobs, and lists of releases.
+
+`service.py URL PID CSV [CLIENTS]`: cuts the rows of CSV into tables of 1,000, uploads each one, publishes each one (anatomy, l = 2, on its
+last column), by CLIENTS (1) at the same time, and reads the list of the newest hundred releases a hundred times. Costs are processor time of
+the process PID, user and system, a call. Ends with 1 when a table is not published.
+"""
+
+import http.client
+import json
+import sys
+import threading
+import time
+from pathlib import Path
+
+from nights import Service
+
+ROWS = 1000
+LISTS = 100
+
+
+def spread(work: list, clients: int, call) -> None:
+    """Calls `call` with every item of `work`, by so many threads with a service each."""
+    threads = [threading.Thread(target=lambda own: [call(item) for item in own], args=(work[n::clients],)) for n in range(clients)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+
+def main() -> None:
+    url, pid, path, clients = sys.argv[1], sys.argv[2], Path(sys.argv[3]), int((sys.argv[4:] or ["1"])[0])
+    names, *rows = path.read_bytes().splitlines(keepends=True)
+    tables = [b"".join([names, *rows[first : first + ROWS]]) for first in range(0, len(rows) - ROWS + 1, ROWS)]
+    sensitive = names.decode().strip().split(",")[-1]
+    local, datasets, failed = threading.local(), [], []
+    meter = Service(url, pid)
+
+    def service() -> Service:
+        if not hasattr(local, "service"):
+            local.service = Service(url, pid)
+        return local.service
+
+    def upload(table: bytes) -> None:
+        datasets.append(service().send("POST", "/v1/datasets", "text/csv", table)["id"])
+
+    def publish(dataset: str) -> None:
+        method = {"type": "anatomy", "sensitive": sensitive, "l": 2}
+        job = {"dataset": dataset, "unlisted": "quasi_identifier", "method": method}
+        job = service().send("POST", "/v1/jobs?wait=60", "application/json", json.dumps(job).encode())
+        if job["status"] != "succeeded":
+            failed.append(job)
+
+    def lists(_: int) -> None:
+        connection = service().connection
+        connection.request("GET", "/v1/releases?limit=100")
+        answer = connection.getresponse()
+        if answer.status != 200 or not answer.read():
+            failed.append(answer.status)
+
+    for name, call, work in (("upload", upload, tables), ("job", publish, datasets), ("list", lists, range(LISTS))):
+        before, began = meter.seconds(), time.monotonic()
+        spread(list(work), clients, call)
+        cost, took = meter.seconds() - before, time.monotonic() - began
+        count = len(tables) if name != "list" else LISTS
+        print(f"{name}: {1000 * cost / count:.1f} ms, {count / took:.0f} a second", flush=True)
+    print(f"peak resident {meter.peak()} MB")
+    if failed:
+        sys.exit(f"{len(failed)} failed: {failed[0]}")
+
+
+main()
