@@ -38,10 +38,21 @@ image() {
     rm -rf "$context"
 }
 
-# former_tree FOLDER: the sources of the version before the last migration
+# former_tree FOLDER: the sources of the newest version that has some of the migrations of this one, and no others
 former_tree() {
-    mkdir "$1"
-    git archive "$(git log -1 --format=%H -- migrations/postgres)^" | tar --extract --directory "$1"
+    local version now
+    now=$(git ls-tree -r HEAD migrations/postgres)
+    # a branch may number its migrations otherwise than what it was merged into
+    while read -r version; do
+        if [[ $(git ls-tree -r "$version" migrations/postgres) != "$now" ]] &&
+            ! grep -qvxF "$now" <<<"$(git ls-tree -r "$version" migrations/postgres)"; then
+            mkdir "$1"
+            git archive "$version" | tar --extract --directory "$1"
+            return
+        fi
+    done < <(git rev-list HEAD -- migrations/postgres)
+    echo "there is no version before the last migration" >&2
+    return 1
 }
 
 [[ -z ${GUARDIAN:-} ]] || image guardian:0.1.0 "$GUARDIAN" .
@@ -64,7 +75,7 @@ chmod 0400 "$secrets/db_password"
 chown 10001:10001 "$secrets/db_password"
 current=("${compose[@]}")
 small_disk=/var/lib/guardian:size=256k,uid=10001,gid=10001,mode=0700
-printf 'services:\n  %s\n' 'serve: &former {image: "guardian:former"}' 'worker: *former' 'migrate: *former' >former.yml
+{ echo services:; printf '  %s: {image: "guardian:former"}\n' serve worker migrate; } >former.yml
 printf 'services:\n  %s\n' "serve: {tmpfs: [\"$small_disk\"]}" >cramped.yml
 former=("${compose[@]}" --file docker-compose.yml --file former.yml)
 cramped=("${compose[@]}" --file docker-compose.yml --file cramped.yml)
