@@ -391,7 +391,8 @@ fn unknown_population(pointer: String, name: &str, registry: &PopulationRegistry
         title: format!("name {name}"),
         patch: json!([{"op": "replace", "path": pointer, "value": name}]),
     };
-    let remedies = similar_name(name, nearest.iter().copied()).map(named).into_iter().collect();
+    let known = registry.populations.keys().map(String::as_str);
+    let remedies = similar_name(name, known).map(named).into_iter().collect();
     let fault = Fault::new(pointer, Kind::UnknownPopulation, detail).with("nearest", nearest);
     Fault { remedies, ..fault }
 }

@@ -91,8 +91,8 @@ pub(super) async fn unknown_name(
         return Ok(fault);
     }
     let known = store.documents(kind, &caller.tenant, None, MAX_COMPARED).await?.items;
-    let nearest = nearest_names(name, known.iter().map(|of| of.name.as_str()), NEAREST_NAMES);
-    let similar = similar_name(name, nearest.iter().copied());
+    let names = || known.iter().map(|of| of.name.as_str());
+    let (nearest, similar) = (nearest_names(name, names(), NEAREST_NAMES), similar_name(name, names()));
     let meant = |similar: &&str| known.iter().find(|of| of.name == *similar).map(DocumentVersion::pin);
     let remedy = similar.as_ref().and_then(meant).map(|pin| FaultRemedy {
         title: format!("name {pin}"),

@@ -68,14 +68,14 @@ pub(super) fn blocks(cells: &mut CellFile, chosen: &[usize], control: &Control) 
             let block = (key >> (u128::BITS - NUMBER_BITS)) as usize;
             if open.as_ref().is_none_or(|of| of.number != block) {
                 let next = OpenBlock::new(block, values[block % VALUES]);
-                found.extend(open.replace(next).and_then(|full| full.close(first_pair)));
+                found.extend(open.replace(next).and_then(|full| full.close(first_pair, &mut table)));
             }
             if let Some(of) = &mut open {
                 of.push(key, times, &mut table);
             }
             Ok(())
         })?;
-        found.extend(open.and_then(|last| last.close(first_pair)));
+        found.extend(open.and_then(|last| last.close(first_pair, &mut table)));
     }
     Ok(found)
 }
@@ -131,8 +131,8 @@ impl OpenBlock {
         table.add(&mut self.counts, times);
     }
 
-    fn close(self, first_pair: usize) -> Option<Block> {
-        let surprise = self.counts.surprise();
+    fn close(self, first_pair: usize, table: &mut SurpriseTable) -> Option<Block> {
+        let surprise = table.surprise(self.counts);
         let pair = (first_pair + self.number / VALUES) as u16;
         let mark = KeyedHash(self.hash.finish());
         (surprise >= MIN_BLOCK_SURPRISE).then(|| Block {

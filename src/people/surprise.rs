@@ -32,6 +32,8 @@ fn log2_units(top: u64, bottom: u64) -> i64 {
 #[derive(Default)]
 pub(super) struct SurpriseTable {
     terms: HashMap<u64, i64, RandomState>,
+    /// Of the numbers of rows of blocks: a value has a block in each other column.
+    sizes: HashMap<u64, i64, RandomState>,
 }
 
 /// The counts of a block that were seen so far.
@@ -50,16 +52,14 @@ impl SurpriseTable {
         block.size += count;
         block.values += 1;
     }
-}
 
-impl BlockCounts {
-    /// The surprise, in 1/256 bit.
-    pub(super) fn surprise(self) -> u64 {
-        if self.values < 2 {
+    /// The surprise of a block, in 1/256 bit.
+    pub(super) fn surprise(&mut self, BlockCounts { terms, size, values }: BlockCounts) -> u64 {
+        if values < 2 {
             return 0;
         }
-        let twice = self.terms - log2_units(ABOVE.0 * self.size, ABOVE.1) - ROUNDING;
-        u64::try_from(twice.div_euclid(2)).unwrap_or(0)
+        let of_all = *self.sizes.entry(size).or_insert_with(|| log2_units(ABOVE.0 * size, ABOVE.1));
+        u64::try_from((terms - of_all - ROUNDING).div_euclid(2)).unwrap_or(0)
     }
 }
 
@@ -89,7 +89,7 @@ mod tests {
     fn surprise(counts: &[u64]) -> u64 {
         let (mut table, mut block) = (SurpriseTable::default(), BlockCounts::default());
         counts.iter().for_each(|count| table.add(&mut block, *count));
-        block.surprise()
+        table.surprise(block)
     }
 
     #[test]

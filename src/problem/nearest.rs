@@ -3,8 +3,8 @@
 /// The longest name, in bytes, that is compared.
 const LONGEST_COMPARED: usize = 64;
 
-/// The names with the smallest edit distance, nearest first, regardless of case; the first of equals comes first. Long
-/// names resemble nothing.
+/// The names with the smallest edit distance, nearest first, regardless of case; the first of equals comes first. Those of
+/// which more than half differs are left out; long names resemble nothing.
 pub fn nearest_names<'a>(text: &str, among: impl Iterator<Item = &'a str>, most: usize) -> Vec<&'a str> {
     if text.len() > LONGEST_COMPARED {
         return Vec::new();
@@ -12,7 +12,11 @@ pub fn nearest_names<'a>(text: &str, among: impl Iterator<Item = &'a str>, most:
     let folded: Vec<char> = text.to_lowercase().chars().collect();
     let mut nearest: Vec<(usize, &str)> = Vec::with_capacity(most + 1);
     for name in among.filter(|name| name.len() <= LONGEST_COMPARED) {
-        let distance = edit_distance(&folded, &name.to_lowercase().chars().collect::<Vec<_>>());
+        let other: Vec<char> = name.to_lowercase().chars().collect();
+        let distance = edit_distance(&folded, &other);
+        if distance > folded.len().max(other.len()) / 2 {
+            continue;
+        }
         let place = nearest.partition_point(|(other, _)| *other <= distance);
         nearest.insert(place, (distance, name));
         nearest.truncate(most);
@@ -23,10 +27,13 @@ pub fn nearest_names<'a>(text: &str, among: impl Iterator<Item = &'a str>, most:
 /// The name that a misspelled one most likely means: near enough to be meant, or an abbreviation of it.
 pub fn similar_name<'a>(text: &str, among: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let names: Vec<&str> = among.collect();
-    let (nearest, folded) = (*nearest_names(text, names.iter().copied(), 1).first()?, text.to_lowercase());
+    let folded = text.to_lowercase();
     let letters = |text: &str| text.to_lowercase().chars().collect::<Vec<char>>();
-    let (distance, length) = (edit_distance(&letters(text), &letters(nearest)), folded.chars().count());
-    if distance <= 1 + length / 4 && distance < length {
+    let is_meant = |name: &&str| {
+        let (distance, length) = (edit_distance(&letters(text), &letters(name)), folded.chars().count());
+        distance <= 1 + length / 4 && distance < length
+    };
+    if let Some(nearest) = nearest_names(text, names.iter().copied(), 1).into_iter().find(is_meant) {
         return Some(nearest);
     }
     let abbreviates = |short: &str, long: &str| short.chars().count() > 2 && long.starts_with(short);
@@ -86,6 +93,8 @@ mod tests {
         assert_eq!(nearest_names("clinic", names.into_iter(), 3), ["Clinic", "clinics", "cline"]);
         assert_eq!(nearest_names("birth", names.into_iter(), 1), ["births"]);
         assert_eq!(nearest_names("birth", names.into_iter(), 0), [""; 0]);
+        // one of six letters is alike
+        assert_eq!(nearest_names("salary", ["county", "zip"].into_iter(), 3), [""; 0]);
         assert_eq!(nearest_names(&long, names.into_iter(), 3), [""; 0]);
     }
 }

@@ -14,7 +14,7 @@ use crate::ledger::{
 use crate::microdata::{Attr, AttrSet, AttributeCounts, Table};
 use crate::privacy::{Dependency, PrivacyRule, RuleStatus, TableSchema};
 use crate::problem::{Fault, Kind};
-use crate::publication::{EarlierReleases, Unit};
+use crate::publication::{EarlierReleases, Guarantee, UnitGuarantees};
 use crate::publish;
 use crate::publish::{
     Design, DesignedRule, DesignedTable, PlanError, PlanInput, PlanRefusal, PlanRows, PublishError, Published,
@@ -291,7 +291,7 @@ pub(super) fn feasible_design(
     let names = dependencies.names(specification);
     let Err(PlanRefusal(faults)) = design.feasible(&names) else { return Ok(()) };
     let faults = faults.into_iter().map(|fault| with_unpublished(with_origin(fault, union, &names), specification));
-    let faults = faults.map(|fault| guarantee_per_unit(fault, &specification.unit)).collect();
+    let faults = faults.map(|fault| guarantee_per_unit(fault, specification)).collect();
     let MethodSpec::Bucketize(spec) = &specification.method else { return Err(PlanRefusal(faults)) };
     let Some(attr) = spec.rule.protects.attributes().iter().next() else { return Err(PlanRefusal(faults)) };
     let dataset = specification.normalized.get("dataset").and_then(Value::as_str);
@@ -305,28 +305,45 @@ pub(super) fn feasible_design(
 }
 
 /// A fault on rows as a fault on data subjects with several rows.
-fn guarantee_per_unit(fault: Fault, unit: &Unit) -> Fault {
-    let rows = unit.rows();
-    let Some(largest) = fault.members.get("largest_l").and_then(Value::as_u64).filter(|_| rows > 1) else {
+fn guarantee_per_unit(fault: Fault, specification: &Specification) -> Fault {
+    let Specification { unit, method, .. } = specification;
+    let Some(largest) = fault.members.get("largest_l").and_then(Value::as_u64).filter(|_| unit.rows() > 1) else {
         return fault;
     };
-    let asked = fault.members.get("requested").and_then(Value::as_str).and_then(|asked| asked.parse::<u64>().ok());
-    let largest = largest / rows;
-    let mut fault = fault.with("largest_l", largest);
-    let Some(asked) = asked.map(|asked| asked / rows) else {
-        let _ = write!(fault.detail, ", where all rows of one {unit} count as one row");
-        return fault;
+    let requested = fault.members.get("requested").and_then(Value::as_str);
+    let number = requested.and_then(|requested| requested.parse::<u64>().ok());
+    let is_requested = |asked: &Guarantee| match *asked {
+        Guarantee::LDiversity { l: bound } | Guarantee::KAnonymity { k: bound } => Some(bound) == number,
+        _ => false,
     };
-    fault = fault.with("requested", asked.to_string());
-    if fault.kind == Kind::RuleIneligible {
-        fault.detail = match largest {
-            0 | 1 => format!(
-                "one value of the sensitive attribute is too frequent for any diversity of each {unit}; l = {asked} was asked for"
-            ),
-            _ => format!("the data allows l of at most {largest} for each {unit}; {asked} was asked for"),
-        };
+    let rows_asked = method.rules().iter().map(|rule| rule.guarantee).find(is_requested);
+    match rows_asked.map(|asked| unit.unit_guarantee(asked, &UnitGuarantees::new())) {
+        Some(Guarantee::LDiversity { l }) => {
+            let largest = largest / unit.rows();
+            let mut fault = fault.with("largest_l", largest).with("requested", l.to_string());
+            if fault.kind == Kind::RuleIneligible {
+                fault.detail = match largest {
+                    0 | 1 => format!(
+                        "one value of the sensitive attribute is too frequent for any diversity of each {unit}; l = {l} was asked for"
+                    ),
+                    _ => format!("the data allows l of at most {largest} for each {unit}; {l} was asked for"),
+                };
+            }
+            fault
+        }
+        Some(Guarantee::KAnonymity { k }) => {
+            let subjects = if largest == 0 { 0 } else { (largest - 1) / unit.rows() + 1 };
+            let mut fault = fault.with("largest_l", subjects).with("requested", k.to_string());
+            fault.detail =
+                format!("the table has {largest} rows, fewer than a class of {k} needs where each is one {unit}");
+            fault
+        }
+        _ => {
+            let mut fault = fault.with("largest_l", largest / unit.rows());
+            let _ = write!(fault.detail, ", where all rows of one {unit} count as one row");
+            fault
+        }
     }
-    fault
 }
 
 /// The secret order in which every method sees the rows.

@@ -325,7 +325,7 @@ fn float<F: fmt::Display + Copy>(
     text: &mut String,
 ) -> Result<(), &'static str> {
     if !is_finite(value) {
-        return Err("the number is not finite; a missing value is null");
+        return Err("the number is not finite: write a missing value as null, in Polars by fill_nan(None)");
     }
     // writing to a string cannot fail
     let _ = write!(text, "{value}");

@@ -266,10 +266,16 @@ impl SizeRange<'_> {
 
     /// Fault of a range without valid buckets.
     fn fault(&self) -> Fault {
-        let detail = format!(
-            "no buckets of {} to {} rows keep the thresholds of all values; a larger max_size may, and one of all rows does",
-            self.smallest, self.largest
-        );
+        let (smallest, largest) = (self.smallest, self.largest);
+        let detail = match smallest > largest {
+            true => {
+                format!("the thresholds need a bucket of {smallest} rows at least, and there are {largest} at most")
+            }
+            false => format!(
+                "no buckets of {smallest} to {largest} rows keep the thresholds of all values; a larger max_size may, and one of all \
+                 rows does"
+            ),
+        };
         infeasible("/method/max_size", detail)
     }
 }

@@ -63,7 +63,7 @@ pub fn taxonomy(value: &Value, pointer: &str, faults: &mut FaultList) -> Option<
     }
     if growing.repeated() > 0 {
         let detail = format!(
-            "{} labels stand for more than one node or value, the first of them again at {first}",
+            "labels that stand for more than one node or value: {}, the first of them again at {first}",
             growing.repeated()
         );
         faults.push(conflict(pointer, growing.repeated(), detail));
@@ -254,7 +254,7 @@ pub fn read_levels(bytes: &[u8]) -> Result<Arc<Taxonomy>, Problem> {
     if let Some(row) = first {
         let count = growing.repeated();
         let detail = format!(
-            "{count} labels stand for a value twice, or below several nodes, or for a value and a node; the first of them in row {row}"
+            "labels that stand for a value twice, or below several nodes, or for a value and a node: {count}, the first of them in row {row}"
         );
         faults.push(conflict("", count, detail).with("row", row));
     }

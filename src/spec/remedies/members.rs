@@ -133,8 +133,7 @@ pub(super) fn of_range(fault: &Fault, value: &Value) -> Vec<Candidate> {
     let is_member = parted(pointer).is_some_and(|(_, name)| name.parse::<usize>().is_err());
     let is_careful = CAREFUL_MEMBERS.iter().any(|member| pointer.starts_with(member));
     // an element of an array may be a rule, or what a rule protects
-    candidates
-        .extend((is_member && !is_careful).then(|| Candidate::remove("leave it out, and take the default", pointer)));
+    candidates.extend((is_member && !is_careful).then(|| Candidate::remove("leave it out", pointer)));
     candidates
 }
 

@@ -299,7 +299,9 @@ async fn unknown_places_are_named_with_the_nearest_ones() {
     assert!(text(&answer.fault("/disjoint_from/2", "parameter-range")["detail"]).contains(&never.to_string()));
     // neither the population nor its statement with staff
     let problem = server.get(CLINIC).await.problem(404, "not-found");
-    assert!(text(&problem["detail"]).contains("nearest"));
+    assert_eq!(problem["detail"], "there is no such population");
+    let problem = server.get("/v1/populations/student").await.problem(404, "not-found");
+    assert_eq!(problem["detail"], "there is no such population; the nearest are students");
     assert_eq!(server.stored("separations").await, 0);
     server.post("/v1/populations/nowhere/statements", &json!({"reason": "x"})).await.problem(404, "not-found");
     let others = json!({"reason": "x", "others": {"dataset": own, "than": never}});

@@ -135,6 +135,29 @@ async fn decompositions_hold_of_persons() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_class_above_all_rows_is_refused_in_persons() {
+    let server = Server::start().await;
+    let dataset = uploaded(&server).await;
+    let document = |k: usize| {
+        json!({"attributes": {"patient": {"drop": true}, "disease": {"drop": true}, "age": {"publish": true}, "ward": {"publish": true}},
+            "method": {"type": "generalize", "quasi_identifiers": ["age", "ward"], "sensitive": [], "cells": "interval",
+                "guarantees": [{"type": "k_anonymity", "k": k}]}})
+    };
+    // k persons have more than three times k - 1 rows
+    let rows = visits().lines().count() - 1;
+    let largest = (rows - 1) / 3 + 1;
+    let problem = server.job(&dataset, document(largest + 1)).await.problem(422, "invalid-specification");
+    let fault = &problem["errors"][0];
+    let asked = (largest + 1).to_string();
+    assert_eq!((&fault["requested"], &fault["largest_l"]), (&json!(asked), &json!(largest)), "{problem:#}");
+    let said = format!(
+        "the table has {rows} rows, fewer than a class of {asked} needs where each is one patient with at most 3 rows"
+    );
+    assert_eq!(fault["detail"], said.as_str());
+    server.publish(&dataset, document(largest)).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn classes_have_enough_persons() {
     let server = Server::start().await;
     let dataset = uploaded(&server).await;
