@@ -14,7 +14,7 @@ pub fn nearest_names<'a>(text: &str, among: impl Iterator<Item = &'a str>, most:
     for name in among.filter(|name| name.len() <= LONGEST_COMPARED) {
         let other: Vec<char> = name.to_lowercase().chars().collect();
         let distance = edit_distance(&folded, &other);
-        if distance > folded.len().max(other.len()) / 2 {
+        if distance > folded.len().max(other.len()).div_ceil(2) {
             continue;
         }
         let place = nearest.partition_point(|(other, _)| *other <= distance);
@@ -93,6 +93,7 @@ mod tests {
         assert_eq!(nearest_names("clinic", names.into_iter(), 3), ["Clinic", "clinics", "cline"]);
         assert_eq!(nearest_names("birth", names.into_iter(), 1), ["births"]);
         assert_eq!(nearest_names("birth", names.into_iter(), 0), [""; 0]);
+        assert_eq!(nearest_names("hvi", ["flu", "HIV"].into_iter(), 3), ["HIV"]);
         // one of six letters is alike
         assert_eq!(nearest_names("salary", ["county", "zip"].into_iter(), 3), [""; 0]);
         assert_eq!(nearest_names(&long, names.into_iter(), 3), [""; 0]);
