@@ -71,6 +71,11 @@ impl Answered {
 impl Gateway {
     /// The configuration of the container, at other places.
     fn start(program: &Path, service: &Client, token: &str) -> Self {
+        Self::before(program, service.authority(), token, &[])
+    }
+
+    /// The same, with other changes.
+    fn before(program: &Path, service: &str, token: &str, changes: &[(&str, &str)]) -> Self {
         let home = tempfile::tempdir().unwrap();
         let at = |name: &str| home.path().join(name).to_str().unwrap().to_owned();
         let made = run(Command::new("openssl")
@@ -97,8 +102,11 @@ impl Gateway {
             ("listen 8443 ssl;", format!("listen 127.0.0.1:{tls} ssl;")),
             ("/run/secrets/tls_certificate", at("tls.crt")),
             ("/run/secrets/tls_key", at("tls.key")),
-            ("serve:8080", service.authority().split('/').next().unwrap().to_owned()),
-        ] {
+            ("serve:8080", service.split('/').next().unwrap().to_owned()),
+        ]
+        .into_iter()
+        .chain(changes.iter().map(|(from, to)| (*from, (*to).to_owned())))
+        {
             assert!(conf.contains(from), "{from}");
             conf = conf.replace(from, &to);
         }
@@ -391,4 +399,32 @@ async fn uploads_and_events_pass_through_as_they_come() {
         assert_eq!(gateway.curl("GET", &part, &[]).status, 200);
         assert_eq!(gateway.spooled(), 0);
     }
+}
+
+/// A service that takes three seconds for everything but its health; its address.
+fn slow_service() -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    std::thread::spawn(move || {
+        for mut stream in listener.incoming().flatten() {
+            std::thread::spawn(move || {
+                let head = BufReader::new(&stream).lines().map_while(Result::ok).next().unwrap_or_default();
+                if !head.contains("/healthz") {
+                    std::thread::sleep(Duration::from_secs(3));
+                }
+                // the gateway may have gone
+                let _ = stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
+            });
+        }
+    });
+    address
+}
+
+#[test]
+fn answers_to_uploads_may_take_their_time() {
+    let Some(program) = nginx() else { return };
+    let impatient = [("proxy_read_timeout 300s;", "proxy_read_timeout 1s;")];
+    let gateway = Gateway::before(&program, &slow_service(), "none", &impatient);
+    assert_eq!(gateway.curl("GET", "/guardian/v1/datasets/1", &[]).status, 503);
+    assert_eq!(gateway.curl("POST", "/guardian/v1/datasets?name=large", &["--data", ""]).status, 200);
 }
