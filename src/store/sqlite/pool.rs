@@ -39,8 +39,8 @@ pub struct SqliteStore {
     pub(super) writer: SqlitePool,
     pub(super) reader: SqlitePool,
     schema_version: i64,
-    /// Held as long as the store lives; the system lets go of it when the process dies.
-    _lock: File,
+    /// Held until the store is closed; the system lets go of it when the process dies.
+    lock: File,
     #[cfg(test)]
     _home: Option<tempfile::TempDir>,
 }
@@ -77,7 +77,7 @@ impl SqliteStore {
             writer,
             reader,
             schema_version,
-            _lock: lock,
+            lock,
             #[cfg(test)]
             _home: None,
         })
@@ -135,10 +135,14 @@ impl SqliteStore {
         self.schema_version
     }
 
-    /// Ends every connection. Calls under way end first; later ones are refused.
+    /// Ends every connection. Calls under way end first; later ones are refused. Then another process may open the store, also
+    /// while tasks that were stopped still hold this one.
     pub async fn close(&self) {
         self.reader.close().await;
         self.writer.close().await;
+        if let Err(error) = self.lock.unlock() {
+            tracing::warn!(error = %error, "the lock of the store is kept until the process ends");
+        }
     }
 
     /// Begins a transaction that is a writer from its beginning.
@@ -238,8 +242,9 @@ mod tests {
         let Err(StoreError::InUse(named)) = SqliteStore::open(&folder).await else { panic!("opened twice") };
         assert_eq!(named, folder.display().to_string());
         store.close().await;
-        drop(store);
         SqliteStore::open(&folder).await.unwrap();
+        // what still holds the closed one writes nothing
+        assert!(store.begin().await.is_err());
     }
 
     #[tokio::test]
