@@ -18,7 +18,7 @@ use crate::ledger::EarlierDisclosures;
 use crate::microdata::Table;
 use crate::ports::AuditAction;
 use crate::problem::{Fault, Kind, Problem};
-use crate::publication::NoticeKind;
+use crate::publication::{NoticeKind, Unit};
 use crate::random::{RandomStreams, ReleaseKey};
 use crate::report::SpecificationNotice;
 use crate::spec::DocumentSource;
@@ -57,6 +57,7 @@ impl AppService {
         let PlanLedger { earlier, clash, reused, unrelated, is_begun } = self.plan_ledger(&context, &env).await?;
         self.record(caller, AuditAction::Plan, context.dataset.id).await?;
         let identity_warning = identity_warning(&context.dataset);
+        let undeclared = undeclared_subject(&context);
         let inputs = context.inputs(&env, &earlier).await?;
         let is_unproven = context.specification.unproven.is_some();
         let need = inputs.bytes();
@@ -82,6 +83,7 @@ impl AppService {
         // that there are no rows is said already
         let clash = clash.filter(|clash| !clash.has_no_rows());
         add_composition(&mut plan, clash.as_ref(), is_unproven);
+        plan.warnings.extend(undeclared);
         plan.warnings.extend(identity_warning);
         plan.warnings.extend(unrelated.filter(|_| !is_unproven && reused.is_none()));
         plan.warnings.extend(reused.map(reuse_notice));
@@ -158,6 +160,13 @@ impl AppService {
         };
         Ok(Some(PlannedChain { population, chain }))
     }
+}
+
+/// The warning that persons seem to have several rows, where nothing is said of persons.
+fn undeclared_subject(context: &JobContext) -> Option<SpecificationNotice> {
+    let JobContext { dataset, profiles, .. } = context;
+    let says_nothing = dataset.unit() == Unit::Row && dataset.person.is_empty();
+    says_nothing.then(|| engine::undeclared_subject(profiles, dataset.rows)).flatten()
 }
 
 fn reuse_notice(release: Uuid) -> SpecificationNotice {

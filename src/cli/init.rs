@@ -283,6 +283,11 @@ fn describe_next(
     } else if let Some(subject) = &suggestion.subject {
         let column = quoted(Path::new(&subject.column));
         write!(writer, " --subject {column} --max-rows-per-subject {}", subject.max_rows)?;
+        if subject.max_rows > 1 && arguments.unit() == Unit::Row {
+            write!(writer, "\nor for one row of each person, which keeps more of what is published:\n")?;
+            let again = format!("guardian init {table} --force --subject {column} --keep 1");
+            write!(writer, "  {again}{}", arguments.options.in_words())?;
+        }
     }
     writeln!(writer)
 }

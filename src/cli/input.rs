@@ -18,7 +18,7 @@ use crate::microdata::{AttributeType, Chunk, Column, ColumnBuilder, ColumnProfil
 use crate::problem::{Fault, Kind, Problem};
 use crate::publication::Unit;
 use crate::random::RandomStreams;
-use crate::report::LeftOutContributions;
+use crate::report::{LeftOutContributions, SpecificationNotice};
 use crate::spec::{self, ColumnFacts, DatasetSchema, DocumentSource, ParsedDocument, Specification};
 
 /// A table and its checked specification.
@@ -33,6 +33,8 @@ pub(super) struct InputJob {
     pub(super) contributions: Option<LeftOutContributions>,
     /// The person of each row, where the table is published night after night; otherwise none.
     pub(super) republished: Vec<[u8; 16]>,
+    /// That persons seem to have several rows, and nothing is said of persons.
+    pub(super) undeclared: Option<SpecificationNotice>,
 }
 
 /// Reads a JSON document.
@@ -133,6 +135,18 @@ pub(super) fn read<'a>(source: JobSource<'a>, control: &Control) -> Result<ReadJ
     })
 }
 
+impl ReadJob<'_> {
+    /// That persons seem to have several rows, by all columns of a table of which nothing is said of persons.
+    pub(super) fn undeclared_subject(&self) -> Option<SpecificationNotice> {
+        if *self.context.unit != Unit::Row || !self.context.keys.is_empty() {
+            return None;
+        }
+        let others = self.dropped.uploaded().map(|other| ColumnProfile::new(other.name, other.column));
+        let profiles: Vec<ColumnProfile> = self.profiles.iter().cloned().chain(others).collect();
+        engine::undeclared_subject(&profiles, self.rows)
+    }
+}
+
 /// A document with what it is read against.
 pub(super) struct DocumentContext<'a> {
     document: &'a Value,
@@ -174,8 +188,9 @@ impl DocumentContext<'_> {
 
 /// Reads the columns that the document uses and checks the document against them.
 pub(super) fn job(source: JobSource<'_>, control: &Control) -> Result<InputJob, CommandOutcome> {
-    let ReadJob { context, columns, dropped, reading, persons, contributions, republished, .. } =
-        read(source, control)?;
+    let read = read(source, control)?;
+    let undeclared = read.undeclared_subject();
+    let ReadJob { context, columns, dropped, reading, persons, contributions, republished, .. } = read;
     let ParsedDocument { specification, faults } = reading;
     let Some(specification) = specification.filter(|of| of.used.len() == columns.len()) else {
         return Err(context.refusal(faults, None));
@@ -185,7 +200,7 @@ pub(super) fn job(source: JobSource<'_>, control: &Control) -> Result<InputJob, 
     let faults = annotate_with_unknown(faults, unknown);
     let faults = [faults, engine::check_and_repair(&specification, &table)].concat();
     match faults.is_empty() {
-        true => Ok(InputJob { specification, table, dropped, persons, contributions, republished }),
+        true => Ok(InputJob { specification, table, dropped, persons, contributions, republished, undeclared }),
         false => Err(context.refusal(faults, Some(&table))),
     }
 }

@@ -65,8 +65,9 @@ fn planned(arguments: &PlanArguments, document: &Value, control: &Control) -> Re
     let opened = arguments.files.population().open()?;
     let persons = opened.as_ref().map(OpenedPopulation::keys);
     let source = input::JobSource { table, document, unit: &unit, streams, persons, origin };
-    let input::ReadJob { context, rows, columns, dropped, profiles, reading, persons, republished, .. } =
-        input::read(source, control)?;
+    let read = input::read(source, control)?;
+    let undeclared = read.undeclared_subject();
+    let input::ReadJob { context, rows, columns, dropped, profiles, reading, persons, republished, .. } = read;
     if let Some(problem) = persons {
         return Err(CommandOutcome::Refused(Box::new(problem)));
     }
@@ -94,6 +95,7 @@ fn planned(arguments: &PlanArguments, document: &Value, control: &Control) -> Re
         }
         other => other.into(),
     })?;
+    plan.warnings.extend(undeclared);
     for listed in plan.problems.iter_mut().filter(|listed| listed["type"] == Kind::InvalidSpecification.uri()) {
         if let Some(faults) = problem::faults_of(listed) {
             *listed = context.problem(faults, Some(&table)).to_json("about:blank");

@@ -124,7 +124,8 @@ pub(super) fn run(arguments: &PublishArguments, json: bool) -> Result<CommandOut
     }
     let incomplete: Vec<_> = released.manifest.exposures.iter().filter_map(ManifestExposures::incomplete).collect();
     let notices = [&released.manifest.warnings[..], &released.internal.warnings, &incomplete];
-    let warnings = warnings(&job.specification.warnings, notices);
+    let undeclared = job.undeclared.into_iter();
+    let warnings = undeclared.chain(warnings(&job.specification.warnings, notices)).collect();
     PublishSummary { folder: &arguments.out, manifest: &released.manifest, report: &report, warnings }.print(json)
 }
 

@@ -10,7 +10,9 @@ use super::standard_output;
 use super::words::{
     GOOD, HEADLINE, guarantee_in_words, only_styles, quoted, reason_in_words, rule_in_words, section, styled,
 };
-use crate::report::{Manifest, ManifestExposures, ManifestRule, PublicReport, RuleFigures, SpecificationNotice};
+use crate::report::{
+    Manifest, ManifestExposures, ManifestRule, OVER_BUCKETS, PublicReport, RuleFigures, SpecificationNotice,
+};
 
 /// The most sentences of one kind that are printed; the report has all of them.
 const MAX_PRINTED: usize = 8;
@@ -129,7 +131,8 @@ impl PublishSummary<'_> {
 fn kept(rule: &ManifestRule, figures: &RuleFigures) -> String {
     let figures = match (figures.worst, figures.bound) {
         (Some(worst), Some(bound)) => {
-            format!("; worst posterior {}/{}, bound {}/{}", worst.count, worst.of, bound.count, bound.of)
+            let (alone, over) = if figures.is_over_buckets { (" of one bucket alone", OVER_BUCKETS) } else { ("", "") };
+            format!("; worst posterior{alone} {}/{}, bound {}/{}{over}", worst.count, worst.of, bound.count, bound.of)
         }
         (Some(worst), None) => format!("; worst posterior {}/{}", worst.count, worst.of),
         (None, _) => String::new(),

@@ -59,5 +59,6 @@ pub use sequential::earlier::{against, earlier_of, external_releases, tuples_of}
 pub use sequential::external::{ExternalTableRows, JoinContext, external_release};
 pub use suggest::place::{SuggestionInput, columns_to_load, suggest};
 pub use suggest::suggestion::{ColumnQuestion, SuggestedColumn, SuggestedSubject, Suggestion};
+pub use suggest::undeclared::undeclared_subject;
 pub use verification::report::{BrokenClass, BrokenClasses, Verification, VerifiedRule, VerifiedTable};
 pub use verification::run::verify_tables;

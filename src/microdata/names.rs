@@ -43,7 +43,10 @@ impl ColumnNames {
     pub(super) fn add(&mut self, name: &str) -> Result<(), String> {
         let index = self.positions.len();
         if name.is_empty() {
-            return Err(format!("column {} has no name", index + 1));
+            // data frames have row numbers there, which identify rows
+            let numbers =
+                if index == 0 { "; are these row numbers? leave them out when the file is written" } else { "" };
+            return Err(format!("column {} has no name{numbers}", index + 1));
         }
         if !is_shown(name) {
             let what = "a line break, a control character, or one without width or of direction";

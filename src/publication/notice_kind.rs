@@ -93,6 +93,8 @@ vocabulary! {
         SpreadsheetFormulas = "spreadsheet-formulas",
         /// Texts of too many values for sets are published as intervals.
         TextsInIntervals = "texts-in-intervals",
+        /// Persons seem to have several rows, and each row counts as a person.
+        SubjectUndeclared = "subject-undeclared",
         /// A dependency is withdrawn, and another one ties the same attributes.
         StillLinked = "still-linked",
         /// A bound of a sequential release is one on shares of tuples of a join, not on posteriors.

@@ -52,7 +52,7 @@ pub use rendering::{PartFormat, PartView, Rendering, scales};
 pub use republish::{BucketFillForm, PastNightForm, PreviousNightForm, RepublishForm};
 pub use results::{BucketSizes, CheckResult, ColumnFigures, Utility, VerificationSummary};
 pub use rows::PartRows;
-pub use rule_figures::{RuleFigures, RuleMeasure};
+pub use rule_figures::{OVER_BUCKETS, RuleFigures, RuleMeasure};
 pub use series::{
     Series, SeriesAttribute, SeriesDisclosure, SeriesPage, SeriesRule, SharedAttributes, Unproven, WeakenedRule,
     WeakenedRuleReference,

@@ -17,7 +17,7 @@ use super::rule_figures::RuleFigures;
 use super::sequence::SequentialForm;
 use crate::publication::{
     CompositionMode, ContributionChoice, Divergence, Guarantee, NoticeKind, Reference, RowKind, SearchedDependencies,
-    TableKind, Unit, ValueDistance,
+    SlicedDiversity, TableKind, Unit, ValueDistance,
 };
 
 /// What a release promises and why, in words.
@@ -83,6 +83,11 @@ pub struct Certainty {
 /// The most lines in the table of certainties for one size of buckets.
 const MAX_CERTAINTY_LINES: u64 = 100;
 
+/// Whether the guarantee of a sliced table holds over all buckets that match a row, and in no single one.
+fn is_mixture(manifest: &Manifest) -> bool {
+    matches!(&manifest.method_details, Some(MethodDetailsForm::Slicing(form)) if form.diversity == SlicedDiversity::Mixture)
+}
+
 /// Puts a manifest into words.
 #[must_use]
 pub fn public_report(manifest: &Manifest) -> PublicReport {
@@ -92,7 +97,7 @@ pub fn public_report(manifest: &Manifest) -> PublicReport {
         manifest_sha256: None,
         summary: summary(manifest),
         rules: manifest.rules.iter().map(sentence).chain(requirements(manifest)).collect(),
-        figures: manifest.rules.iter().map(RuleFigures::new).collect(),
+        figures: manifest.rules.iter().map(|rule| RuleFigures::new(rule, is_mixture(manifest))).collect(),
         composition: composition(manifest.composition).to_owned(),
         premises: manifest
             .rules

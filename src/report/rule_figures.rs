@@ -34,6 +34,10 @@ pub struct RuleFigures {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub measure: Option<RuleMeasure>,
+    /// Whether the bound holds over all buckets that match a row together, so that one bucket may reveal more.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    #[schema(required = false)]
+    pub is_over_buckets: bool,
     /// The rows that the rule does not bound.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
@@ -51,6 +55,9 @@ pub struct RuleMeasure {
     pub worst: f64,
 }
 
+/// Of what a bound is one, where buckets are weighed together.
+pub const OVER_BUCKETS: &str = " over all buckets that match a row";
+
 impl RuleMeasure {
     /// The worst value: a count, or three decimals.
     #[must_use]
@@ -60,9 +67,9 @@ impl RuleMeasure {
 }
 
 impl RuleFigures {
-    /// The figures of a rule.
+    /// The figures of a rule; `is_over_buckets` where its bound holds over all buckets that match a row together.
     #[must_use]
-    pub fn new(rule: &ManifestRule) -> Self {
+    pub fn new(rule: &ManifestRule, is_over_buckets: bool) -> Self {
         let side = |names: &[String]| if names.is_empty() { "nothing".to_owned() } else { names.join(", ") };
         let protected = if rule.sensitive.is_empty() {
             "the person's row".to_owned()
@@ -86,6 +93,7 @@ impl RuleFigures {
             bound: bound(rule.of_rows()).filter(|_| is_bounded),
             worst: achieved.worst_posterior,
             measure: measure(rule.of_rows(), &achieved),
+            is_over_buckets,
             rows_without_bound: closed.map(|closed| ManifestRatio::new(closed.rows, closed.of)),
         }
     }
@@ -93,10 +101,11 @@ impl RuleFigures {
     /// What a bounded rule allows and gives away, in a sentence; `None` where there is nothing to compare.
     #[must_use]
     pub fn in_words(&self) -> Option<String> {
-        let Self { rule, prior, bound, worst, measure, .. } = self;
+        let Self { rule, prior, bound, worst, measure, is_over_buckets, .. } = self;
+        let (over, alone) = if *is_over_buckets { (OVER_BUCKETS, " alone") } else { ("", "") };
         let before = prior.map(|prior| format!("before the release at most {}", prior.in_words()));
-        let allowed = bound.map(|bound| format!("allowed {}", bound.in_words()));
-        let given = worst.map(|worst| format!("in the worst bucket {}", worst.in_words()));
+        let allowed = bound.map(|bound| format!("allowed {}{over}", bound.in_words()));
+        let given = worst.map(|worst| format!("in the worst bucket{alone} {}", worst.in_words()));
         let measured =
             measure.as_ref().map(|of| format!("{} {}, in the worst bucket {}", of.name, of.limit, of.worst_in_words()));
         let all: Vec<String> = [before, allowed, given, measured].into_iter().flatten().collect();

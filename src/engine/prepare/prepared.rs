@@ -305,8 +305,14 @@ pub(super) fn feasible_design(
 }
 
 /// A fault on rows as a fault on data subjects with several rows.
-fn guarantee_per_unit(fault: Fault, specification: &Specification) -> Fault {
+fn guarantee_per_unit(mut fault: Fault, specification: &Specification) -> Fault {
     let Specification { unit, method, .. } = specification;
+    let proven = fault.members.get("proof").and_then(|proof| proof["largest_l"].as_u64());
+    if let Some(largest) = proven.filter(|_| unit.rows() > 1) {
+        // writing to a text cannot fail
+        let _ = write!(fault.detail, "; for each {unit}, l is at most {}", largest / unit.rows());
+        return fault;
+    }
     let Some(largest) = fault.members.get("largest_l").and_then(Value::as_u64).filter(|_| unit.rows() > 1) else {
         return fault;
     };

@@ -10,4 +10,5 @@ mod roles;
 pub(super) mod shape;
 pub(super) mod suggestion;
 mod trial;
+pub(super) mod undeclared;
 mod words;

@@ -478,7 +478,7 @@ mod tests {
         }
         assert!(matches!(read(""), Err(IngestError::Empty)));
         assert_eq!(refused("{}").0, Some(1));
-        assert_eq!(refused("{\"\":1}").2, "column 1 has no name");
+        assert!(refused("{\"\":1}").2.starts_with("column 1 has no name; are these row numbers?"));
         let late = "{\"a\":1}\n".repeat(65_535) + "{\"a\":1,\"b\":2}\n";
         assert_eq!(refused(&late), named(65_536, "b", "the row has a key that no row of the first chunk has"));
         let limits = IngestLimits { max_record_bytes: 9, ..IngestLimits::default() };

@@ -11,7 +11,7 @@ use crate::report::manifest::{Manifest, ManifestTable};
 use crate::report::public::{Certainty, PublicReport};
 use crate::report::ratio::ManifestRatio;
 use crate::report::results::{BucketSizes, ColumnFigures};
-use crate::report::rule_figures::RuleFigures;
+use crate::report::rule_figures::{OVER_BUCKETS, RuleFigures};
 
 /// The most inferences in the table of a page; the report has all of them.
 const MAX_INFERENCES: usize = 30;
@@ -116,6 +116,9 @@ fn rule_table(figures: &[RuleFigures]) -> Markup {
                         @if of.worst.is_some() { (scale::probabilities(of)) }
                         @if let Some(measure) = &of.measure {
                             span class="note" { (measure.name) " " (measure.limit) "; worst " (measure.worst_in_words()) }
+                        }
+                        @if of.is_over_buckets {
+                            span class="note" { "allowed" (OVER_BUCKETS) "; one bucket may reveal more" }
                         }
                         @if of.table.is_some() && of.bound.is_none() && of.measure.is_none() {
                             span class="note" { "no bound on probabilities" }

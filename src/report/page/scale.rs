@@ -25,7 +25,8 @@ pub(super) fn probabilities(figures: &RuleFigures) -> Markup {
     let said = [("before", figures.prior), ("allowed", figures.bound), ("worst bucket", figures.worst)];
     let said: Vec<String> =
         said.iter().filter_map(|(name, of)| of.map(|of| format!("{name} {}", of.in_words()))).collect();
-    let is_broken = matches!((figures.worst, figures.bound), (Some(worst), Some(bound)) if worst.exceeds(bound));
+    let exceeds = matches!((figures.worst, figures.bound), (Some(worst), Some(bound)) if worst.exceeds(bound));
+    let is_broken = exceeds && !figures.is_over_buckets;
     html! {
         svg role="img" aria-label=(said.join(", ")) viewBox=(format!("0 0 {WIDTH_PX} {HEIGHT_PX}")) width=(WIDTH_PX) height=(HEIGHT_PX) {
             line class="axis" x1=(x(0.0)) x2=(x(1.0)) y1=(middle) y2=(middle) {}

@@ -159,6 +159,10 @@ fn who_knows_less_may_learn_more_from_a_mixture() {
         let both: Vec<Vec<u32>> = candidates.into_iter().filter(|row| row[1] == 2).collect();
         assert_eq!(ones(&both), (1, 2), "who knows z too is left with a half");
         assert!(release.notice("less-knowledge-may-reveal-more").is_some());
+        // the worst bucket alone is not what the rule bounds
+        let report: Value = serde_json::from_str(&release.part("report.json")).unwrap();
+        let figures = &report["figures"][0];
+        assert_eq!(figures["is_over_buckets"] == true, diversity == "mixture", "{figures}");
     }
 }
 

@@ -6,7 +6,7 @@ use std::fs;
 use serde_json::{Value, json};
 
 use crate::support::folder::{CommandFixture, code};
-use crate::support::harness::{Server, text};
+use crate::support::harness::{Server, patched, text};
 
 /// 240 visits of 90 patients, who have one to three each.
 fn visits() -> String {
@@ -155,6 +155,21 @@ async fn a_class_above_all_rows_is_refused_in_persons() {
     );
     assert_eq!(fault["detail"], said.as_str());
     server.publish(&dataset, document(largest)).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_sliced_table_is_refused_in_persons() {
+    let server = Server::start().await;
+    let dataset = uploaded(&server).await;
+    let columns = json!({"explicit": [["age"], ["ward"], ["disease"]]});
+    let document = json!({"attributes": {"patient": {"drop": true}}, "method": {"type": "slicing", "sensitive": "disease",
+        "columns": columns, "guarantee": {"type": "l_diversity", "l": 4}}});
+    let problem = server.job(&dataset, document.clone()).await.problem(422, "invalid-specification");
+    let fault = &problem["errors"][0];
+    assert!(text(&fault["detail"]).ends_with("; for each patient with at most 3 rows, l is at most 3"), "{problem:#}");
+    let remedied = patched(&document, &fault["remedies"][0]["patch"]);
+    assert_eq!(remedied["method"]["guarantee"]["l"], 3, "{problem:#}");
+    server.publish(&dataset, remedied).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

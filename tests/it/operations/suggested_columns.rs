@@ -48,6 +48,38 @@ fn reasons_say_what_a_column_is_of() {
 }
 
 #[test]
+fn persons_with_several_rows_are_warned_of() {
+    let rows: String = (0..300)
+        .map(|row| {
+            format!("p{},{},{},{:02}.{:02}.2024\n", row / 2, 20 + row % 40, draw(row, 1, 9), 1 + row % 28, 1 + row % 12)
+        })
+        .collect();
+    let folder = Folder::new(&format!("patient,age,diagnosis,admitted\n{rows}"));
+    let (_, printed) = folder.initialized(&[]);
+    assert!(printed.contains("--subject patient --keep 1\n"), "{printed}");
+    let document = serde_json::json!({"unlisted": "drop", "attributes": {"admitted": {"publish": true}}, "method": {
+        "type": "versatile", "rules": ["age -> diagnosis"], "default_guarantee": {"type": "l_diversity", "l": 2}}});
+    fs::write(folder.path("S.json"), document.to_string()).unwrap();
+    let called = |command: &str, more: &[&str]| {
+        let mut called = guardian();
+        called.arg(command).args([folder.path("T.csv"), folder.path("S.json")]).args(more);
+        if command == "publish" {
+            called.arg("--out").arg(folder.path(&format!("out{}", more.len())));
+        }
+        let output = run(&mut called);
+        assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+        [output.stdout, output.stderr].map(|said| String::from_utf8(said).unwrap()).concat()
+    };
+    for command in ["plan", "publish"] {
+        let said = called(command, &[]);
+        assert!(said.contains("patient seems to identify persons, who have up to 2 rows"), "{command}: {said}");
+        assert!(said.contains("notation-not-read"), "{command}: {said}");
+        let declared = called(command, &["--subject", "patient", "--max-rows-per-subject", "2"]);
+        assert!(!declared.contains("subject-undeclared"), "{command}: {declared}");
+    }
+}
+
+#[test]
 fn a_table_of_one_row_is_refused_for_that_reason() {
     let folder = Folder::new("age,diagnosis\n34,flu\n");
     let output = folder.init(&["--yes"]);

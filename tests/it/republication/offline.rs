@@ -194,8 +194,10 @@ fn equal_tables_cost_equally_many_counterfeits() {
     let specification = document(3, json!({"min_newcomers": 6, "merge": "never"}));
     nights.specify(&specification);
     for night in 1..=3 {
-        let more: &[&str] = if night == 1 { &["--begin"] } else { &[] };
-        let of_file = nights.published(&format!("n{night}"), more);
+        // under one key both draw the same buckets, of which all members may leave
+        let key = format!("{night:02x}").repeat(32);
+        let begun: &[&str] = if night == 1 { &["--begin"] } else { &[] };
+        let of_file = nights.published(&format!("n{night}"), &[&["--reproduce", &key], begun].concat());
         let table = csv(&nights.churn.table());
         let of_engine = population.publish(&table, &specification, night).unwrap().manifest;
         let details = serde_json::to_value(of_engine.method_details).unwrap();

@@ -12,7 +12,7 @@ use super::super::error::IngestError;
 use super::super::input::TableReader;
 use super::blocks::RecordBlocks;
 use super::detect::detect_delimiter;
-use super::error::RecordError;
+use super::error::{RecordError, SAVE_AS_UTF_8, other_format};
 use super::options::CsvOptions;
 use super::scanner::{Record, Scanner};
 use crate::microdata::interner::VALUE_OVERHEAD;
@@ -180,14 +180,17 @@ impl RecordFault {
         match self {
             Self::Unreadable(error) => refused(error, before, names),
             Self::Ragged { record, byte, fields } => {
-                let detail = format!("{fields} fields under a header of {}", names.len());
+                let detail = match fields {
+                    1 => format!("one field under a header of {}", names.len()),
+                    _ => format!("{fields} fields under a header of {}", names.len()),
+                };
                 IngestError::Malformed { row: Some(before + record), column: None, byte: Some(byte), detail }
             }
             Self::Inadmissible { record, byte, column, is_text } => {
                 let kind = kinds[column].unwrap_or(AttributeType::Text);
                 let detail = match is_text {
                     true => format!("the value is not of type {}", kind.name()),
-                    false => "the value is not UTF-8".to_owned(),
+                    false => format!("the value is not UTF-8; {SAVE_AS_UTF_8}"),
                 };
                 let column = Some(names[column].clone());
                 IngestError::Malformed { row: Some(before + record), column, byte: Some(byte), detail }
@@ -289,6 +292,10 @@ fn header_names(record: Record<'_>, limits: &IngestLimits) -> Result<Vec<String>
     if record.len() as u64 > limits.max_columns {
         return Err(IngestError::TooManyColumns { limit: limits.max_columns, found: record.len() as u64 });
     }
+    let first = record.iter().next().map_or(&[][..], |(field, _)| field);
+    if let Some(other) = other_format(first) {
+        return Err(in_header(Some(0), other));
+    }
     let (mut names, mut known) = (Vec::with_capacity(record.len()), ColumnNames::default());
     for (index, (field, _)) in record.iter().enumerate() {
         let position = index + 1;
@@ -298,7 +305,9 @@ fn header_names(record: Record<'_>, limits: &IngestLimits) -> Result<Vec<String>
                 known.add(name).map_err(|detail| in_header(byte, &detail))?;
                 names.push(name.to_owned());
             }
-            Err(_) => return Err(in_header(byte, &format!("the name of column {position} is not UTF-8"))),
+            Err(_) => {
+                return Err(in_header(byte, &format!("the name of column {position} is not UTF-8; {SAVE_AS_UTF_8}")));
+            }
         }
     }
     Ok(names)
@@ -430,7 +439,7 @@ mod tests {
     #[test]
     fn ragged_records_are_named_by_row_and_byte() {
         let found = malformed(read("a,b\n1,2\n3\n"));
-        assert_eq!(found, (Some(2), None, Some(8), "1 fields under a header of 2".to_owned()));
+        assert_eq!(found, (Some(2), None, Some(8), "one field under a header of 2".to_owned()));
         assert_eq!(malformed(read("a,b\n1,2,\n")).0, Some(1));
     }
 
@@ -438,7 +447,7 @@ mod tests {
     fn headers_have_distinct_names() {
         assert_eq!(malformed(read("a,b,a\n")).3, "columns 1 and 3 have the same name");
         assert_eq!(malformed(read("a,,b\n")).3, "column 2 has no name");
-        assert_eq!(malformed(read("\"\"\n")).3, "column 1 has no name");
+        assert!(malformed(read("\"\"\n")).3.starts_with("column 1 has no name; are these row numbers?"));
         let header = vec!["x"; 1025].join(",");
         assert!(matches!(read(&header), Err(IngestError::TooManyColumns { limit: 1024, found: 1025 })));
         assert!(matches!(read(""), Err(IngestError::Empty)));
@@ -455,13 +464,29 @@ mod tests {
     }
 
     #[test]
+    fn files_of_other_formats_are_named() {
+        let refused = |bytes: &'static [u8]| {
+            let opened = CsvReader::open(bytes, CsvOptions::default(), &IngestLimits::default());
+            malformed(opened.map(|_| unreachable!())).3
+        };
+        let utf_16: &[u8] = b"\xFF\xFEa\0,\0b\0\n\0";
+        for (bytes, what) in [(utf_16, "UTF-16"), (b"PAR1\x15\x04\n", "Parquet"), (b"PK\x03\x04\n", "workbook")] {
+            assert!(refused(bytes).contains(what), "{what}");
+        }
+        assert!(refused(b"caf\xE9,b\n").contains("save the file as UTF-8"));
+    }
+
+    #[test]
     fn text_is_utf_8() {
         let read = |input: &[u8]| {
             let mut reader = CsvReader::open(input, CsvOptions::default(), &IngestLimits::default()).unwrap();
             read_table(&mut reader, None, &IngestLimits::default())
         };
         let found = malformed(read(b"a,b\n1,\xC3\xA9\n2,\xC3\n\xA9,3\n"));
-        assert_eq!(found, (Some(2), Some("b".to_owned()), Some(11), "the value is not UTF-8".to_owned()));
+        assert_eq!(
+            found,
+            (Some(2), Some("b".to_owned()), Some(11), format!("the value is not UTF-8; {SAVE_AS_UTF_8}"))
+        );
     }
 
     #[test]
