@@ -26,7 +26,7 @@ pub use attack::negative_association::negative_association;
 pub use attack::play::attack_tables;
 pub use attack::report::{
     AttackFinding, AttackFindings, AttackReport, FindingValue, JoinAttackMeasure, JoinAttackResult, MembershipClass,
-    MembershipSummary, PublishedValues, RuledOutValues, TupleCount,
+    MembershipSummary, RuledOutValues, TupleCount,
 };
 pub use attack::target::AttackTarget;
 pub use error::EngineError;

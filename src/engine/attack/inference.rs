@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use super::report::{AttackFinding, AttackFindings, AttackReport, FindingValue, PublishedValues, RuledOutValues};
+use super::report::{AttackFinding, AttackFindings, AttackReport, FindingValue, RuledOutValues};
 use super::target::{AttackTarget, release_problem, unsupported};
 use crate::control::{Control, Phase};
 use crate::engine::error::EngineError;
@@ -113,7 +113,7 @@ fn finding(
 fn cells(cells: &[CellText]) -> FindingValue {
     match cells {
         [one] => FindingValue::Value(one.into()),
-        several => FindingValue::AnyOf(PublishedValues(published(several))),
+        several => FindingValue::AnyOf(published(several)),
     }
 }
 

@@ -76,15 +76,10 @@ pub enum FindingValue {
     /// Its value.
     Value(PublishedValue),
     /// The values that it may have.
-    AnyOf(PublishedValues),
+    AnyOf(Vec<PublishedValue>),
     /// The values that it does not have.
     Excluded(RuledOutValues),
 }
-
-/// Several values.
-#[derive(Clone, PartialEq, Debug, Serialize, ToSchema)]
-#[serde(transparent)]
-pub struct PublishedValues(pub Vec<PublishedValue>);
 
 /// Values that are known not to be those of a person.
 #[derive(Clone, PartialEq, Debug, Serialize, ToSchema)]
