@@ -166,6 +166,47 @@ async fn keys_need_the_scope_and_every_table() {
     guarded.server.stop().await;
 }
 
+/// Readers are at work on all nights when one of them is withdrawn: each answer is that of before, that of after, or that it is gone.
+#[tokio::test(flavor = "multi_thread")]
+async fn nights_are_withdrawn_while_they_are_read() {
+    let server = Server::start().await;
+    staff(&server).await;
+    let releases = three_nights(&server).await;
+    let path = |release: &Value, rest: &str| format!("/v1/releases/{}/{rest}", text(&release["id"]));
+    for (withdrawn, remaining) in [(0, 3), (1, 2)] {
+        let before = attacked(&server, &releases[2], by_cells()).await.ok(200);
+        assert_eq!(before["intersection"]["nights"], remaining);
+        let attacks = (0..6).map(|_| async {
+            let mut seen = Vec::new();
+            for _ in 0..60 {
+                let answer = attacked(&server, &releases[2], by_cells()).await;
+                if answer.status == 410 {
+                    answer.problem(410, "gone");
+                    continue;
+                }
+                let found = answer.ok(200);
+                assert_eq!(found["breach"], false, "{found:#}");
+                seen.push(found["intersection"]["nights"].as_u64().unwrap());
+                if seen.last() == Some(&(remaining - 1)) {
+                    break;
+                }
+            }
+            seen
+        });
+        let withdrawal = async {
+            let answer = server.post(&path(&releases[withdrawn], "withdraw"), &json!({"reason": "a wrong column"})).await;
+            answer.ok(200)
+        };
+        let (seen, _) = tokio::join!(futures_util::future::join_all(attacks), withdrawal);
+        assert!(seen.iter().flatten().all(|nights| [remaining, remaining - 1].contains(nights)), "{seen:?}");
+        assert!(seen.iter().all(|nights| nights.last() == Some(&(remaining - 1))), "{seen:?}");
+    }
+    // what was published of persons is still known
+    let fourth = published(&server, &five_nights()[3]).await;
+    assert_eq!(fourth["method_details"]["night"], 4, "{fourth:#}");
+    server.stop().await;
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn an_attack_on_all_nights_needs_a_night() {
     let server = Server::start().await;
