@@ -96,6 +96,16 @@ impl State {
         if state.is_sound() { Ok(state) } else { Err(StateError::Damaged) }
     }
 
+    /// The number and the digest of the last night, from the beginning of the bytes of a state; `None` where they are none, or where
+    /// nothing is published yet. The rest is not read.
+    #[must_use]
+    pub fn last_night(bytes: &[u8]) -> Option<(u32, NightDigest)> {
+        let rest = bytes.strip_prefix(MAGIC)?.strip_prefix(&[VERSION])?;
+        let mut reader = Reader(rest);
+        reader.text()?;
+        Some((reader.number()?, reader.digest()??))
+    }
+
     /// Whether all numbers lead somewhere, lists are sorted, and no slot is taken twice.
     fn is_sound(&self) -> bool {
         let Self { terms, night, digest, past, values, signatures, buckets, members, forgotten } = self;
@@ -116,8 +126,6 @@ impl State {
                     && (1..=*night).contains(&member.last)
             })
         };
-        let mut slots: Vec<(u32, u16)> = members.iter().map(|member| (member.bucket, member.slot)).collect();
-        slots.sort_unstable();
         let nights = past.iter().map(|past| past.night);
         terms.len() <= Self::MAX_TERMS
             && digest.as_ref().is_none_or(|NightDigest(digits)| *night > 0 && digits.len() == NightDigest::DIGITS)
@@ -128,8 +136,24 @@ impl State {
             && of_buckets
             && of_members()
             && members.is_sorted_by(|a, b| a.person < b.person)
-            && slots.is_sorted_by(|a, b| a < b)
+            && self.has_slots_of_their_own()
             && forgotten.is_sorted_by(|a, b| a < b)
+    }
+}
+
+impl State {
+    /// Whether no two members have one slot. Their buckets and slots are known to be there.
+    fn has_slots_of_their_own(&self) -> bool {
+        let mut all = 0;
+        let first = |bucket: &StateBucket| {
+            let first = all;
+            all += self.signatures[bucket.signature as usize].len();
+            first
+        };
+        let first: Vec<usize> = self.buckets.iter().map(first).collect();
+        let mut is_taken = vec![false; all];
+        let place = |member: &StateMember| first[member.bucket as usize] + usize::from(member.slot);
+        self.members.iter().all(|member| !std::mem::replace(&mut is_taken[place(member)], true))
     }
 }
 

@@ -154,20 +154,30 @@ impl Night {
 
 /// The position of the person of each row among the members. Both are sorted, so that one pass over both suffices.
 fn members_of_rows(state: &State, rows: &[NightRow]) -> Result<Vec<Option<u32>>, NightError> {
-    let mut sorted: Vec<(PersonHash, u32)> = rows.iter().zip(0..).map(|(row, at)| (row.person, at)).collect();
+    // prefixes of hashes are compared as numbers; few are equal
+    let mut sorted: Vec<(u64, u32)> = rows.iter().zip(0..).map(|(row, at)| (row.person.prefix(), at)).collect();
     sorted.sort_unstable();
-    let repeated = sorted.windows(2).filter(|pair| pair[0].0 == pair[1].0).count() as u64;
+    let person = |row: u32| rows[row as usize].person;
+    for equal in sorted.chunk_by_mut(|a, b| a.0 == b.0).filter(|equal| equal.len() > 1) {
+        equal.sort_unstable_by_key(|(_, row)| person(*row));
+    }
+    let repeated = sorted.windows(2).filter(|pair| pair[0].0 == pair[1].0 && person(pair[0].1) == person(pair[1].1));
+    let repeated = repeated.count() as u64;
     if repeated > 0 {
         return Err(NightError::SeveralRows { rows: repeated });
     }
     let mut found = vec![None; rows.len()];
     let mut members = state.members.iter().zip(0_u32..).peekable();
-    for (person, row) in sorted {
+    for (_, row) in sorted {
+        let person = person(row);
         while members.next_if(|(member, _)| member.person < person).is_some() {}
         found[row as usize] = members.next_if(|(member, _)| member.person == person).map(|(_, at)| at);
     }
     Ok(found)
 }
+
+/// What has no number yet.
+const UNSEEN: u32 = u32::MAX;
 
 /// The next state while it is made.
 struct NightInProgress<'a> {
@@ -332,7 +342,6 @@ impl<'a> NightInProgress<'a> {
 
     fn finish(mut self, forget_after: Option<u32>) -> Night {
         let mut bucket_of = vec![None; self.rows.len()];
-        const UNSEEN: u32 = u32::MAX;
         let mut number = vec![UNSEEN; self.state.buckets.len()];
         let mut buckets: Vec<NightBucket> = Vec::new();
         self.published.sort_unstable_by_key(|published| published.row);
@@ -380,10 +389,13 @@ impl<'a> NightInProgress<'a> {
         let mut is_used = vec![false; buckets.len()];
         members.iter().for_each(|member| is_used[member.bucket as usize] = true);
         let kept = Renumbered::new(&is_used);
-        let mut representative: HashMap<u32, u32> = HashMap::new();
+        let mut representative = vec![UNSEEN; buckets.len()];
         for (bucket, number) in kept.pairs() {
-            let root = self.components.of(bucket);
-            buckets[bucket as usize].component = *representative.entry(root).or_insert(number);
+            let first = &mut representative[self.components.of(bucket) as usize];
+            if *first == UNSEEN {
+                *first = number;
+            }
+            buckets[bucket as usize].component = *first;
         }
         buckets.retain(with(&is_used));
         members.iter_mut().for_each(|member| member.bucket = kept.0[member.bucket as usize]);

@@ -11,7 +11,7 @@ pub struct PersonHash(pub [u8; 16]);
 impl PersonHash {
     /// What remains of a forgotten person.
     pub(super) fn prefix(self) -> u64 {
-        self.0.iter().take(8).fold(0, |prefix, &byte| prefix << 8 | u64::from(byte))
+        self.0.first_chunk().map_or(0, |first| u64::from_be_bytes(*first))
     }
 }
 

@@ -14,8 +14,8 @@ pub struct LastNight {
 /// The night that a state goes on from; `None` of one that cannot be read.
 #[must_use]
 pub fn last_night(state: &[u8]) -> Option<LastNight> {
-    let state = State::from_bytes(state).ok()?;
-    Some(LastNight { night: state.nights(), digest: state.digest()?.clone() })
+    let (night, digest) = State::last_night(state)?;
+    Some(LastNight { night, digest })
 }
 
 /// Whether a manifest is that of a night.

@@ -1,6 +1,8 @@
 //! A night of a table that is published again and again: drawn from the state of its population, and audited with it.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
+
+use ahash::AHashSet;
 
 use super::input::{ReleaseInput, RepublishInput};
 use super::night_terms::PopulationTerms;
@@ -241,7 +243,7 @@ fn figures(night: &Night) -> RepublishFigures {
         figures.slots += size;
         *fills.entry((size, size - bucket.members)).or_default() += 1;
     }
-    let signatures: BTreeSet<&[u32]> = night.buckets.iter().map(|bucket| &bucket.signature[..]).collect();
+    let signatures: AHashSet<&[u32]> = night.buckets.iter().map(|bucket| &bucket.signature[..]).collect();
     figures.signatures = signatures.len() as u64;
     let fills = fills.into_iter();
     figures.buckets = fills.map(|((size, counterfeits), buckets)| BucketFill { size, counterfeits, buckets }).collect();

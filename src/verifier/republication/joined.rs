@@ -37,8 +37,11 @@ pub(super) struct LabelledPersons<'a> {
 /// All persons of a night; `None` where a person has two rows.
 pub(super) fn joined(table: LabelledPersons<'_>, before: &ChainState, after: &ChainState) -> Option<Vec<NightPerson>> {
     let LabelledPersons { persons, labels } = table;
-    let mut order: Vec<(PersonHashBytes, u32)> = persons.iter().copied().zip(0..).collect();
-    order.sort_unstable();
+    // numbers are compared faster than bytes, and in the same order
+    let mut numbers: Vec<(u128, u32)> = persons.iter().map(|person| u128::from_be_bytes(*person)).zip(0..).collect();
+    numbers.sort_unstable();
+    let order: Vec<(PersonHashBytes, u32)> = numbers.iter().map(|(person, row)| (person.to_be_bytes(), *row)).collect();
+    drop(numbers);
     if order.windows(2).any(|pair| pair[0].0 == pair[1].0) {
         return None;
     }

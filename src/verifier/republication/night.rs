@@ -167,11 +167,19 @@ impl NightAudit<'_> {
 
     /// (c): a member has the value of his slot, and the signature that he had.
     fn members(&self) -> Outcome {
-        let mut slots: Vec<(u32, u32)> =
-            self.after.persons.iter().map(|(_, standing)| (standing.bucket, standing.slot)).collect();
-        slots.sort_unstable();
-        if slots.windows(2).any(|pair| pair[0] == pair[1]) {
-            return fail("two persons have one slot");
+        let mut all = 0;
+        let first = self.after.buckets.iter().map(|slots| {
+            let first = all;
+            all += self.after.signatures[slots.signature as usize].len();
+            first
+        });
+        let first: Vec<usize> = first.collect();
+        let mut is_taken = vec![false; all];
+        for (_, standing) in &self.after.persons {
+            let place = first[standing.bucket as usize] + standing.slot as usize;
+            if std::mem::replace(&mut is_taken[place], true) {
+                return fail("two persons have one slot");
+            }
         }
         for (person, standing) in self.published() {
             if standing.last != self.after.night {

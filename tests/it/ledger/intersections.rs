@@ -194,7 +194,8 @@ async fn nights_are_withdrawn_while_they_are_read() {
             seen
         });
         let withdrawal = async {
-            let answer = server.post(&path(&releases[withdrawn], "withdraw"), &json!({"reason": "a wrong column"})).await;
+            let answer =
+                server.post(&path(&releases[withdrawn], "withdraw"), &json!({"reason": "a wrong column"})).await;
             answer.ok(200)
         };
         let (seen, _) = tokio::join!(futures_util::future::join_all(attacks), withdrawal);
