@@ -176,7 +176,7 @@ async fn nights_are_withdrawn_while_they_are_read() {
     for (withdrawn, remaining) in [(0, 3), (1, 2)] {
         let before = attacked(&server, &releases[2], by_cells()).await.ok(200);
         assert_eq!(before["intersection"]["nights"], remaining);
-        let attacks = (0..6).map(|_| async {
+        let attacks = (0..4).map(|_| async {
             let mut seen = Vec::new();
             for _ in 0..60 {
                 let answer = attacked(&server, &releases[2], by_cells()).await;
