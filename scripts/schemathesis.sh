@@ -66,14 +66,10 @@ url=$(grep -o 'http://[0-9.:]*' "$home/serve.out" | head -n 1)
 call() {
     curl --fail-with-body -sS -H "Authorization: Bearer ${tokens[admin]}" "$@"
 }
-id() {
-    sed 's/^{"id":"\([^"]*\)".*/\1/'
-}
-dataset=$(call -H 'Content-Type: text/csv' --data-binary @examples/data/hospital.csv "$url/v1/datasets?name=hospital" | id)
-call -H 'Content-Type: application/json' -d "{\"dataset\": \"$dataset\", $(tail -c +2 examples/hospital.json)" \
-    "$url/v1/jobs?wait=60" >"$home/job.json"
-job=$(id <"$home/job.json")
-release=$(sed 's/.*"release":"\([^"]*\)","reused".*/\1/' "$home/job.json")
+dataset=$(call -H 'Content-Type: text/csv' --data-binary @examples/data/hospital.csv "$url/v1/datasets?name=hospital" | jq -er .id)
+jq ". + {dataset: \"$dataset\"}" examples/hospital.json >"$home/document.json"
+call -H 'Content-Type: application/json' -d @"$home/document.json" "$url/v1/jobs?wait=60" >"$home/job.json"
+read -r job release < <(jq -er '"\(.id) \(.release // error("no release: \(.)"))"' "$home/job.json")
 
 # the same ids everywhere, in the runs that read
 cat >"$home/ids.toml" <<TOML
