@@ -7,6 +7,7 @@ import schemathesis
     "application/x-ndjson",
     "application/vnd.apache.parquet",
     "application/vnd.apache.arrow.stream",
+    "application/vnd.apache.arrow.file",
 )
 def as_it_is(_context, value):
     return value if isinstance(value, bytes) else str(value).encode()

@@ -69,5 +69,6 @@ fuzz_target!(|data: &[u8]| {
     let Ok(document) = serde_json::from_slice(data) else { return };
     judge(&document, DocumentSource::Http);
     judge(&document, DocumentSource::CommandLine);
+    judge(&document, DocumentSource::Plan);
     let _ = spec::dataset_of(&document);
 });

@@ -52,7 +52,7 @@ impl Member for ProposedSensitive {
 #[derive(Clone, Debug)]
 pub(in crate::spec) struct DraftProposedTable {
     pub(in crate::spec) attributes: BTreeSet<usize>,
-    /// The column on which it would be bucketized.
+    /// The column on which it would be bucketized, one of its attributes.
     pub(in crate::spec) sensitive: Option<usize>,
 }
 
@@ -103,8 +103,9 @@ impl ProposedTableMembers {
             context.faults.range(self.at("attributes"), "an array of at least one attribute");
         }
         let attributes = self.attributes.columns().clone();
-        let sensitive = self.sensitive.value.map(|sensitive| sensitive.0);
-        if let Some(column) = sensitive.filter(|column| !attributes.contains(column)) {
+        let named = self.sensitive.value.map(|sensitive| sensitive.0);
+        let sensitive = named.filter(|column| attributes.contains(column));
+        if let Some(column) = named.filter(|_| sensitive.is_none()) {
             let detail = format!("{} is not among the attributes of the table", context.columns.name(column));
             context.faults.push(Fault::new(self.at("sensitive"), Kind::BadColumns, detail));
         }

@@ -133,6 +133,10 @@ fn damaged() -> impl Strategy<Value = Value> {
         "/method/l",
         "/method/l/b",
         "/method/sensitive/0",
+        "/schema",
+        "/schema/0",
+        "/schema/0/attributes",
+        "/schema/0/sensitive",
     ];
     let anatomy = json!({
         "dataset": ID, "attributes": {"a": {"publish": true}, "b": {}, "bucket": {"drop": true}}, "unlisted": "drop",
@@ -150,7 +154,9 @@ fn damaged() -> impl Strategy<Value = Value> {
         "dataset": ID, "attributes": {"a": {"publish": true}}, "unlisted": "drop",
         "method": {"type": "decompose", "sensitive": ["b", "c/d"], "primary": "b", "l": {"b": 3}},
     });
-    (select(vec![anatomy, versatile, bucketize, decompose]), vec((select(PLACES), value()), 0..3)).prop_map(
+    let mut planned = anatomy.clone();
+    planned["schema"] = json!([{"attributes": ["a", "b"], "sensitive": "b"}]);
+    (select(vec![anatomy, versatile, bucketize, decompose, planned]), vec((select(PLACES), value()), 0..3)).prop_map(
         |(mut document, damage)| {
             for (pointer, value) in damage {
                 if let Some(place) = document.pointer_mut(pointer) {
@@ -170,7 +176,9 @@ fn judge(document: &Value) {
     let mut columns = columns(&["a", "b", "c/d", "bucket"]);
     columns[2].mostly_distinct = true;
     let reading = read_on(document, &columns);
-    for fault in &reading.faults {
+    let schema = DatasetSchema { columns: &columns, keys: &[], unit: &Unit::Row };
+    let planned = read(document, &schema, DocumentSource::Plan);
+    for fault in reading.faults.iter().chain(&planned.faults) {
         let parent = fault.pointer.rsplit_once('/').map_or("", |(parent, _)| parent);
         let stands =
             document.pointer(parent).is_some() || parent.starts_with("/attributes") || fault.pointer == "/attributes";

@@ -172,6 +172,10 @@ async fn every_fault_of_a_schema_has_its_place() {
         "method": versatile(&["gender -> race"]), "schema": [table(&["age", "icd9"], None)]});
     server.post("/v1/plans", &document).await.fault("/attributes/age/drop", "parameter-range");
     document["attributes"] = json!({});
+    // one that nothing names is not made published by a fault
+    let mut other = document.clone();
+    other["schema"] = json!([{"attributes": ["age"], "sensitive": "zipcode"}]);
+    server.post("/v1/plans", &other).await.fault("/schema/0/sensitive", "bad-columns");
     let plan = server.post("/v1/plans", &document).await.ok(200);
     assert_eq!((&plan["feasible"], &plan["tables"][0]["attributes"]), (&json!(true), &json!(["age", "icd9"])));
     server.stop().await;
