@@ -28,6 +28,7 @@ pub mod random;
 pub mod report;
 pub mod republication;
 pub mod service;
+pub mod spark;
 pub mod spec;
 pub mod store;
 pub mod telemetry;

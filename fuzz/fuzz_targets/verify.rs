@@ -38,6 +38,7 @@ fuzz_target!(|text: &str| {
         taxonomies: None,
         requirements: None,
         thresholds: None,
+        closes: None,
         original: None,
         dropped: &[],
     };

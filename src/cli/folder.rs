@@ -2,11 +2,11 @@
 
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use crate::engine::PartStore;
 use crate::publication::PublishedBytes;
-use crate::report::Manifest;
+use crate::report::{Manifest, PartFilesReader};
 
 /// A folder with the parts of a release.
 pub(super) struct Folder {
@@ -51,11 +51,31 @@ impl Folder {
 impl PublishedBytes for Folder {
     fn open(&self, file: &str) -> io::Result<Box<dyn Read + '_>> {
         // reject manifests with paths outside the folder
-        if Path::new(file).components().count() != 1 || file.starts_with('.') {
+        let is_in_part = file.split_once('/').is_some_and(|(part, name)| is_plain(part) && is_plain(name));
+        if !is_plain(file) && !is_in_part {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "the file name of a part contains a path"));
         }
-        Ok(Box::new(File::open(self.path.join(file))?))
+        let path = self.path.join(file);
+        let folder = path.with_extension("");
+        if file.ends_with(".csv") && !path.exists() && folder.is_dir() {
+            return Ok(Box::new(PartFilesReader::new(files_of(&folder)?)));
+        }
+        Ok(Box::new(File::open(path)?))
     }
+}
+
+/// Whether a name is that of a file in a folder, and no path.
+fn is_plain(name: &str) -> bool {
+    let components: Vec<Component<'_>> = Path::new(name).components().collect();
+    matches!(components[..], [Component::Normal(_)]) && !name.starts_with('.') && !name.contains('/')
+}
+
+/// The files of a part, in the order in which they are read.
+fn files_of(folder: &Path) -> io::Result<Vec<File>> {
+    let paths = fs::read_dir(folder)?.map(|entry| entry.map(|entry| entry.path()));
+    let mut paths: Vec<PathBuf> = paths.collect::<io::Result<_>>()?;
+    paths.sort_unstable();
+    paths.into_iter().map(File::open).collect()
 }
 
 /// An incomplete folder, removed when dropped before [`FolderDraft::complete`].
@@ -79,6 +99,12 @@ impl FolderDraft {
         let path = place.with_file_name(draft);
         fs::create_dir(&path)?;
         Ok(Self { place: place.to_owned(), folder: Folder::new(&path), current: None })
+    }
+
+    /// The folder while it is incomplete.
+    #[cfg(feature = "spark")]
+    pub(super) fn path(&self) -> &Path {
+        &self.folder.path
     }
 
     /// Writes a small file.

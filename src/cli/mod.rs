@@ -7,6 +7,8 @@ mod completions;
 mod configuration_file;
 mod contributions;
 mod demo;
+mod documents;
+mod engine_options;
 mod examples;
 mod exit;
 mod folder;
@@ -33,6 +35,8 @@ mod release_place;
 mod report;
 mod rotate;
 mod serve;
+#[cfg(feature = "spark")]
+mod spark;
 mod standard_output;
 mod table_file;
 mod tenants;

@@ -87,11 +87,15 @@ impl ObjectAccess {
         let manifest = Folder::named(folder.path(), address.to_string()).manifest();
         let manifest = manifest.map_err(CommandOutcome::InputOutput)?;
         for part in manifest.tables.iter().flat_map(|table| &table.parts) {
-            let name = part.file.as_str();
+            let detail = "the manifest names a file twice, or one that is not in its folder";
+            let refused = || CommandOutcome::InputOutput(format!("{address}: {detail}"));
+            let Some(name) = &part.file else {
+                let detail = "its parts were written by another engine: copy the folder, and name the copy";
+                return Err(CommandOutcome::InputOutput(format!("{address}: {detail}")));
+            };
             let is_plain = matches!(Path::new(name).components().collect::<Vec<_>>()[..], [Component::Normal(_)]);
             if !is_plain || name.starts_with('.') || folder.path().join(name).exists() {
-                let detail = "the manifest names a file twice, or one that is not in its folder";
-                return Err(CommandOutcome::InputOutput(format!("{address}: {detail}")));
+                return Err(refused());
             }
             fetch(name, MAX_OBJECT_BYTES)?;
         }

@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+use super::documents::{pretty, provenance};
+use super::engine_options::{EngineJob, EngineOptions};
 use super::exit::CommandOutcome;
 use super::input::JobSource;
 use super::job_files::JobFiles;
@@ -16,9 +18,8 @@ use crate::config::LogFormat;
 use crate::control::Control;
 use crate::engine::{self, ReleaseInput};
 use crate::ledger::EarlierDisclosures;
-use crate::publication::CompositionMode;
 use crate::random::{RandomStreams, ReleaseKey};
-use crate::report::{ManifestExposures, Provenance, SpecificationNotice, public_report};
+use crate::report::{ManifestExposures, SpecificationNotice, public_report};
 use crate::spec::{DocumentSource, SpecWarning};
 use crate::telemetry;
 
@@ -27,6 +28,8 @@ use crate::telemetry;
 pub struct PublishArguments {
     #[command(flatten)]
     files: JobFiles,
+    #[command(flatten)]
+    engine: EngineOptions,
     /// The folder of the release, or its address in an object store, such as s3://bucket/prefix; must not exist, or be empty
     #[arg(long, value_name = "FOLDER")]
     out: PathBuf,
@@ -72,6 +75,17 @@ fn reproduced(text: &str) -> Result<KeyOption, String> {
 
 pub(super) fn run(arguments: &PublishArguments, json: bool) -> Result<CommandOutcome, CommandOutcome> {
     telemetry::start(LogFormat::Text);
+    match &arguments.engine.engine {
+        Some(url) => {
+            let (streams, reproducible) = (arguments.streams()?, arguments.reproduce.is_some());
+            let PublishArguments { files, out, engine: options, .. } = arguments;
+            EngineJob { files, out, options, streams, reproducible }.run(url, json)
+        }
+        None => publish_file(arguments, json),
+    }
+}
+
+fn publish_file(arguments: &PublishArguments, json: bool) -> Result<CommandOutcome, CommandOutcome> {
     let control = Control::default();
     interrupt::cancel_on_signal(&control);
     let shown = ProgressBarGuard::begin(&control);
@@ -129,18 +143,6 @@ pub(super) fn run(arguments: &PublishArguments, json: bool) -> Result<CommandOut
     PublishSummary { folder: &arguments.out, manifest: &released.manifest, report: &report, warnings }.print(json)
 }
 
-/// The provenance of a release without a server.
-fn provenance(reproducible: bool) -> Provenance {
-    Provenance {
-        id: None,
-        series: None,
-        created_at: chrono::Utc::now().to_rfc3339_opts(chrono::SecondsFormat::Secs, true),
-        composition: CompositionMode::None,
-        identity: None,
-        reproducible,
-    }
-}
-
 /// What deserves attention though it is permitted, each once: a column that nearly identifies persons, an attribute that moved.
 fn warnings(of_specification: &[SpecWarning], notices: [&[SpecificationNotice]; 3]) -> Vec<SpecificationNotice> {
     let of_specification = of_specification.iter().map(|SpecWarning { pointer, type_, detail }| SpecificationNotice {
@@ -155,12 +157,6 @@ fn warnings(of_specification: &[SpecWarning], notices: [&[SpecificationNotice]; 
         }
     }
     warnings
-}
-
-fn pretty(value: &impl serde::Serialize) -> Result<Vec<u8>, CommandOutcome> {
-    let mut json = serde_json::to_vec_pretty(value).map_err(|error| CommandOutcome::Internal(error.to_string()))?;
-    json.push(b'\n');
-    Ok(json)
 }
 
 #[cfg(test)]

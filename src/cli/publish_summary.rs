@@ -11,7 +11,8 @@ use super::words::{
     GOOD, HEADLINE, guarantee_in_words, only_styles, quoted, reason_in_words, rule_in_words, section, styled,
 };
 use crate::report::{
-    Manifest, ManifestExposures, ManifestRule, OVER_BUCKETS, PublicReport, RuleFigures, SpecificationNotice,
+    Manifest, ManifestExposures, ManifestPart, ManifestRule, OVER_BUCKETS, PublicReport, RuleFigures,
+    SpecificationNotice,
 };
 
 /// The most sentences of one kind that are printed; the report has all of them.
@@ -51,7 +52,7 @@ impl PublishSummary<'_> {
                 json!({
                     "name": table.name,
                     "attributes": table.attributes,
-                    "files": table.parts.iter().map(|part| &part.file).collect::<Vec<_>>(),
+                    "files": table.parts.iter().flat_map(files_of).collect::<Vec<_>>(),
                 })
             })
             .collect();
@@ -139,6 +140,12 @@ fn kept(rule: &ManifestRule, figures: &RuleFigures) -> String {
     };
     let (guarantee, reason) = (guarantee_in_words(&rule.guarantee), reason_in_words(&rule.enforced_by));
     format!("{} [{guarantee}{figures}]: {reason}", written(rule))
+}
+
+/// The names of the files of a part.
+fn files_of(part: &ManifestPart) -> Vec<&str> {
+    let whole = part.file.iter().map(String::as_str);
+    whole.chain(part.files.iter().map(|of| of.file.as_str())).collect()
 }
 
 fn written(rule: &ManifestRule) -> String {

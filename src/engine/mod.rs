@@ -10,6 +10,7 @@ mod practitioner;
 mod prepare;
 mod read_back;
 mod release;
+mod remote;
 mod sequential;
 mod suggest;
 mod verification;
@@ -55,6 +56,11 @@ pub use read_back::verify::{VerificationInput, verify};
 pub use release::input::{ReleaseInput, RepublishInput, VerifiedRelease};
 pub use release::run::release;
 pub use release::write::PartStore;
+pub use remote::port::{
+    CountedGroups, CountedValue, PairCandidate, PublishedRemoteColumn, RemoteAudit, RemoteBuckets, RemoteCheck,
+    RemoteColumn, RemoteError, RemoteTable, RemoteTablePlan, WrittenRemotePart,
+};
+pub use remote::release::{RemoteOrder, release_remotely};
 pub use sequential::earlier::{against, earlier_of, external_releases, tuples_of};
 pub use sequential::external::{ExternalTableRows, JoinContext, external_release};
 pub use suggest::place::{SuggestionInput, columns_to_load, suggest};

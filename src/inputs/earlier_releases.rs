@@ -316,7 +316,7 @@ fn read(env: &InputEnv, release: &ReleaseRecord, names: &[String]) -> Result<Ear
     let storage = PartStorage::new(handle, store, release.tenant.clone(), release.job, release.attempt);
     let part = engine::tuples_of(&manifest).map_err(EngineError::Refused)?;
     let file =
-        engine::read_published(part, storage.reader(&part.file)?, &mut |_| Ok(())).map_err(EngineError::Refused)?;
+        engine::read_published(part, storage.reader(&part.csv())?, &mut |_| Ok(())).map_err(EngineError::Refused)?;
     engine::earlier_of(&manifest, names, file)
 }
 

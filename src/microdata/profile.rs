@@ -61,6 +61,24 @@ impl ColumnProfile {
         }
     }
 
+    /// The profile of a column of which only counts are known: `distinct` values, or `None` where it can only be dropped; all rows, those
+    /// without a value, and those of the most frequent value.
+    #[must_use]
+    pub fn of_counts(name: &str, kind: AttributeType, distinct: Option<u64>, [rows, missing, top]: [u64; 3]) -> Self {
+        let (seen, present) = (distinct.unwrap_or(0), rows - missing);
+        Self {
+            name: name.to_owned(),
+            kind,
+            distinct,
+            missing,
+            top,
+            identifier: is_identifier(kind, seen, present),
+            mostly_distinct: is_distinct(50, seen, present),
+            bytes: None,
+            chose_rows: false,
+        }
+    }
+
     /// Whether the column had more distinct values than were accepted when it was uploaded; it can then only be dropped.
     #[must_use]
     pub const fn overflow(&self) -> bool {

@@ -14,8 +14,9 @@ mod rule;
 
 pub use dependencies::Dependency;
 pub use discovery::{
-    DeterminingEnd, DiscoveredDependency, Discovery, DiscoveryOptions, DiscoveryScope, EndColumn, SearchedScope,
-    TyingColumn, discover_dependencies, discover_dependencies_across, discover_tying_columns, measure_dependency,
+    CountedColumns, CountedEvidence, DeterminingEnd, DiscoveredDependency, Discovery, DiscoveryOptions, DiscoveryScope,
+    EndColumn, SearchedScope, TyingColumn, ValueFrequency, discover_dependencies, discover_dependencies_across,
+    discover_tying_columns, measure_dependency,
 };
 pub use eligibility::{IneligibilityReason, check as check_eligibility, largest_l};
 pub use expansion::{DerivedRule, ExpansionError, RuleExpansion, expand};

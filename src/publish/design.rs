@@ -159,7 +159,8 @@ impl Design {
     }
 
     /// The rules with the reason why each holds, as a publication lists them.
-    pub(super) fn protection(&self) -> Vec<EnforcedRule> {
+    #[must_use]
+    pub fn protection(&self) -> Vec<EnforcedRule> {
         let tables = self.tables.iter().enumerate();
         let anonymity = tables.filter_map(|(index, table)| table.generalized()?.anonymity(index));
         anonymity.chain(self.rules.iter().map(|rule| self.enforced(rule))).collect()

@@ -22,6 +22,7 @@ pub mod partition;
 mod persistent;
 mod proposed;
 mod published;
+pub mod ranked;
 pub mod sequential;
 mod single;
 pub mod slicing;

@@ -7,7 +7,8 @@ use serde_json::{Value, json};
 use zip::write::{SimpleFileOptions, StreamWriter};
 use zip::{CompressionMethod, ZipWriter};
 
-use super::manifest::{Manifest, ManifestPart};
+use super::manifest::Manifest;
+use super::manifest_part::ManifestPart;
 use super::page::report_page;
 use super::public::PublicReport;
 use super::readme::readme;
@@ -124,12 +125,12 @@ pub fn data_package(manifest: &Manifest) -> Value {
         table.parts.iter().map(|part| {
             json!({
                 "name": format!("{}-{}", table.name, part.name),
-                "path": part.file,
+                "path": part.csv(),
                 "profile": "tabular-data-resource",
                 "format": "csv",
                 "mediatype": "text/csv",
                 "encoding": "utf-8",
-                "hash": format!("sha256:{}", part.sha256),
+                "hash": format!("sha256:{}", part.digest()),
                 "dialect": {"delimiter": ",", "lineTerminator": "\n", "quoteChar": "\"", "doubleQuote": true, "header": true},
                 "schema": {"fields": fields(part), "missingValues": [part.null.as_deref().unwrap_or("")]},
             })

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use super::manifest::ManifestPart;
+use super::manifest_part::ManifestPart;
 use crate::microdata::AttributeType;
 use crate::microdata::formats::IngestLimits;
 use crate::microdata::formats::csv::{RecordError, Scanner};
@@ -213,8 +213,9 @@ mod tests {
             counterfeits_per_bucket: None,
             cells: Default::default(),
             rows: 6,
-            file: "t1.rows.csv".into(),
-            sha256: String::new(),
+            file: Some("t1.rows.csv".to_owned()),
+            sha256: Some(String::new()),
+            files: Vec::new(),
             null: None,
         }
     }

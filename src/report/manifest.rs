@@ -13,6 +13,7 @@ use uuid::Uuid;
 use super::dependencies::{DependencyForm, ManifestDependencies, RuleDerivationForm};
 use super::exposures::ManifestExposures;
 use super::identity::ManifestIdentity;
+use super::manifest_part::{ManifestPart, WritingEngine, WrittenPart};
 use super::method_details::MethodDetailsForm;
 use super::ratio::ManifestRatio;
 use super::results::{Utility, VerificationSummary};
@@ -20,7 +21,7 @@ use crate::microdata::{AttrSet, AttributeType, CellShape, Taxonomy};
 use crate::publication::{
     AdversaryModel, Algorithm, AssumedAssociations, CompositionMode, DeclaredInputs, DeclaredTaxonomy,
     DeclaredThresholds, DigestedThresholds, EnforcedBy, EnforcedRule, ExcludedValues, Guarantee, MethodDetails,
-    MethodKind, NoticeKind, Part, Protected, ProtectionKind, Publication, PublishedTable, ReleaseStatus, RowKind,
+    MethodKind, NoticeKind, Part, Protected, ProtectionKind, Publication, PublishedTable, ReleaseStatus,
     RuleDerivation, RuleOrigin, TableGuard, TableKind, Thresholds, Unit, UnitGuarantees,
 };
 
@@ -35,6 +36,10 @@ pub struct Manifest {
     pub created_at: String,
     /// The software and its version.
     pub software: String,
+    /// The engine that wrote the parts, where it is not this software.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub made_by: Option<WritingEngine>,
     /// The version of the contract.
     pub contract: u32,
     /// The unit of protection.
@@ -63,7 +68,7 @@ pub struct Manifest {
     pub method_details: Option<MethodDetailsForm>,
     /// Utility figures that follow from the parts.
     pub utility: Utility,
-    /// What no rule prevents; absent in older releases.
+    /// What no rule prevents; absent in older releases, and where another engine wrote the parts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub exposures: Option<ManifestExposures>,
@@ -88,14 +93,6 @@ impl ManifestRule {
     #[must_use]
     pub fn of_rows(&self) -> Guarantee {
         self.enforced.unwrap_or(self.guarantee)
-    }
-}
-
-impl ManifestPart {
-    /// The kind of values that the cells of a column hold.
-    #[must_use]
-    pub fn cell_shape(&self, column: &str) -> CellShape {
-        self.cells.get(column).copied().unwrap_or_default()
     }
 }
 
@@ -300,37 +297,6 @@ pub struct ManifestGuard {
     pub closed: bool,
 }
 
-/// One file of a release.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
-pub struct ManifestPart {
-    /// `qi`, `sa`, `rows`, ...
-    pub name: String,
-    /// The columns after `bucket`.
-    pub attributes: Vec<String>,
-    /// The types of the attributes in typed formats.
-    pub types: BTreeMap<String, AttributeType>,
-    /// Whether the first column is `bucket`.
-    pub bucketed: bool,
-    /// The kind of its rows.
-    pub row_meaning: RowKind,
-    /// The number of counterfeits in each bucket; absent where buckets have different numbers.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(nullable = false)]
-    pub counterfeits_per_bucket: Option<u32>,
-    /// The columns whose cells are not exact values.
-    pub cells: BTreeMap<String, CellShape>,
-    /// The number of rows.
-    pub rows: u64,
-    /// The name of the CSV file.
-    pub file: String,
-    /// SHA-256 of the CSV file, in hexadecimal.
-    pub sha256: String,
-    /// The text of a missing value in a part of one column.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(nullable = false)]
-    pub null: Option<String>,
-}
-
 /// A notice on a choice of the specification.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
 pub struct SpecificationNotice {
@@ -359,15 +325,6 @@ pub struct Provenance {
     pub reproducible: bool,
 }
 
-/// The digest and types of a written part.
-#[derive(Clone, Debug)]
-pub struct WrittenPart {
-    /// SHA-256 in hexadecimal.
-    pub sha256: String,
-    /// The type of each column.
-    pub types: Vec<AttributeType>,
-}
-
 /// Everything that a manifest is built from.
 pub struct ManifestInput<'a> {
     /// Name and time of the release.
@@ -388,8 +345,10 @@ pub struct ManifestInput<'a> {
     pub achieved: Vec<Option<ManifestAchieved>>,
     /// The buckets without a bound behind each rule that strata were closed for, in the order of the rules.
     pub closed: Vec<Option<ManifestClosed>>,
-    /// What no rule prevents.
-    pub exposures: ManifestExposures,
+    /// What no rule prevents; `None` where the parts were not read.
+    pub exposures: Option<ManifestExposures>,
+    /// The engine that wrote the parts, where it is not this software.
+    pub made_by: Option<WritingEngine>,
     /// The dependencies that the adversary is assumed to know.
     pub dependencies: ManifestDependencies,
     /// What the known attributes of each rule determine, in the order of the rules.
@@ -412,6 +371,7 @@ pub fn manifest(input: ManifestInput<'_>) -> Manifest {
         series: provenance.series.clone(),
         created_at: provenance.created_at.clone(),
         software: concat!("guardian ", env!("CARGO_PKG_VERSION")).to_owned(),
+        made_by: input.made_by,
         contract: 2,
         unit: declared.unit.clone(),
         method: input.method,
@@ -424,7 +384,7 @@ pub fn manifest(input: ManifestInput<'_>) -> Manifest {
         verification: input.verification,
         method_details: MethodDetailsForm::from_details(&publication.method_details, names),
         utility: input.utility,
-        exposures: Some(input.exposures),
+        exposures: input.exposures,
         dependencies: input.dependencies,
         excludable: excludable_of(declared.excluded, names),
         taxonomies: taxonomies_of(declared.taxonomies, publication, names),
@@ -591,8 +551,9 @@ impl<'a> ManifestWriter<'a> {
             counterfeits_per_bucket: part.rows.counterfeits_per_bucket(),
             cells: cells.collect(),
             rows: part.len,
-            file: part.file(&table.name),
+            file: written.sha256.as_ref().map(|_| part.file(&table.name)),
             sha256: written.sha256.clone(),
+            files: written.files.clone(),
             null: part.null.clone(),
         }
     }

@@ -7,8 +7,10 @@ mod exposures;
 mod identity;
 mod internal;
 mod manifest;
+mod manifest_part;
 mod method_details;
 mod page;
+mod part_files;
 mod population;
 mod public;
 mod ratio;
@@ -35,11 +37,13 @@ pub use internal::{
     OriginalColumn,
 };
 pub use manifest::{
-    Manifest, ManifestAchieved, ManifestClosed, ManifestEnforcedBy, ManifestGuard, ManifestInput, ManifestPart,
-    ManifestRule, ManifestTable, MethodName, Provenance, SpecificationNotice, WrittenPart, manifest, thresholds_of,
+    Manifest, ManifestAchieved, ManifestClosed, ManifestEnforcedBy, ManifestGuard, ManifestInput, ManifestRule,
+    ManifestTable, MethodName, Provenance, SpecificationNotice, manifest, thresholds_of,
 };
+pub use manifest_part::{ManifestPart, PartFile, WritingEngine, WrittenPart};
 pub use method_details::MethodDetailsForm;
 pub use page::{ChartError, PAGE_POLICY, internal_report_page, report_page};
+pub use part_files::PartFilesReader;
 pub use population::{
     AutoNewcomers, DefinedPopulation, NewcomersThreshold, PeopleStatement, PopulationDetails, PopulationItem,
     PopulationKeyForm, RepublicationProgress, RepublicationTerms,

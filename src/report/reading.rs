@@ -1,7 +1,8 @@
 //! Publications read back from manifests.
 
 use super::dependencies::RuleDerivationForm;
-use super::manifest::{Manifest, ManifestEnforcedBy, ManifestGuard, ManifestPart, ManifestRule, ManifestTable};
+use super::manifest::{Manifest, ManifestEnforcedBy, ManifestGuard, ManifestRule, ManifestTable};
+use super::manifest_part::ManifestPart;
 use crate::microdata::{Attr, AttrSet, CellShape};
 use crate::publication::{
     CellContent, EnforcedBy, EnforcedRule, MethodDetails, Part, Protected, ProtectionKind, Publication,
@@ -125,7 +126,7 @@ impl ManifestReader<'_> {
             len: part.rows,
             null: part.null.clone(),
         };
-        if read.file(&TableName(table.name.clone())) == part.file {
+        if read.file(&TableName(table.name.clone())) == part.csv() {
             Ok(read)
         } else {
             Err(format!("part {} of table {} names an unexpected file", part.name, table.name))

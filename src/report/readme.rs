@@ -1,6 +1,7 @@
 //! The README of an archive, for its reader. A function of the manifest alone.
 
-use super::manifest::{Manifest, ManifestPart, ManifestTable};
+use super::manifest::{Manifest, ManifestTable};
+use super::manifest_part::ManifestPart;
 use super::public::public_report;
 use super::rule_figures::RuleFigures;
 use crate::microdata::CellShape;
@@ -103,7 +104,7 @@ impl ReadmeWriter<'_> {
         self.heading("Files");
         for table in &self.manifest.tables {
             for part in &table.parts {
-                self.paragraph(&format!("{}  ", part.file), &about(table, part));
+                self.paragraph(&format!("{}  ", part.csv()), &about(table, part));
             }
         }
 

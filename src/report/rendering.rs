@@ -3,7 +3,7 @@
 use std::io;
 
 use super::counts::{DistinctRowCounter, counted};
-use super::manifest::ManifestPart;
+use super::manifest_part::ManifestPart;
 use super::rows::PartRows;
 use crate::microdata::formats::arrow::ArrowStreamWriter;
 use crate::microdata::formats::parquet::ParquetWriter;

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use serde_json::Value;
 
-use super::manifest::ManifestPart;
+use super::manifest_part::ManifestPart;
 use crate::microdata::formats::IngestLimits;
 use crate::microdata::formats::csv::{Record, RecordError, Scanner, quote};
 use crate::microdata::{AttributeType, CellInterval, CellShape, SUPPRESSED_CELL, is_formula, parse_set, write_json};
@@ -209,8 +209,9 @@ mod tests {
             counterfeits_per_bucket: None,
             cells: Default::default(),
             rows: 3,
-            file: "t1.qi.csv".into(),
-            sha256: String::new(),
+            file: Some("t1.qi.csv".to_owned()),
+            sha256: Some(String::new()),
+            files: Vec::new(),
             null: null.map(str::to_owned),
         }
     }

@@ -51,6 +51,7 @@ pub use people::{
     OtherCoverage, OtherCoverageError, PeopleClaimError, PeopleFacts, RecordedRows, RecordedStatement, RowsLayout,
     SortedHashes, SystemFacts, audit_claim, audit_recorded, decisive_marks, derive_facts, twin_candidates,
 };
+pub use release::contents::{CountedTables, TableContents};
 pub use release::sequential::groups::JoinError;
 pub use release::sequential::join::{JoinMeasures, ReleaseJoin};
 pub use release::sequential::observed::ObservedRelease;
@@ -58,4 +59,4 @@ pub use republication::{
     AuditedNight, ChainAudit, ChainBucket, ChainFault, ChainNight, ChainReport, NightParts, ShownSignatures,
     audit_night, link_by_cells, night_digest, shown_signatures,
 };
-pub use verify::{verify, verify_and_read};
+pub use verify::{verify, verify_and_read, verify_contents};

@@ -1,8 +1,9 @@
 use super::contract::checks::{CheckLog, CheckName, Linkage, VerifierReport};
 use super::contract::claim::SlicingClaim;
 use super::contract::input::{PartsReader, VerifierError, VerifierInput};
+use super::release::contents::CountedTables;
 use super::release::sequential::{check, details};
-use super::release::{claims, content, dependencies, reference, rules, tables};
+use super::release::{claims, content, contents, dependencies, reference, rules, tables};
 use crate::control::Control;
 
 /// Checks a publication.
@@ -45,6 +46,35 @@ pub fn verify_and_read(
         _ => Linkage::NotChecked,
     };
     Ok(VerifierReport { checks: checks.map(|check| log.report(check)).collect(), linkage, tables: figures })
+}
+
+/// Checks the claims of a publication on the contents of its buckets, which another engine counted in the written parts.
+///
+/// The checks are those that need no row: claims, guarantees of every bucket, rules beside known dependencies. What needs rows the other
+/// engine checks by itself.
+///
+/// # Errors
+/// [`VerifierError`] when the caller cancels.
+pub fn verify_contents(
+    input: &VerifierInput<'_>,
+    found: CountedTables<'_>,
+    control: &Control,
+) -> Result<VerifierReport, VerifierError> {
+    control.check()?;
+    let mut log = CheckLog::default();
+    claims::check(input, &mut log);
+    reference::check(input, &mut log);
+    let mut tables = contents::check(input, found, &mut log);
+    dependencies::check(input, &tables.constant, control, &mut log)?;
+    let figures = std::mem::take(&mut tables.figures);
+    rules::check(input, tables, control, &mut log)?;
+    let needs_no_row =
+        [CheckName::Buckets, CheckName::Guarantee, CheckName::Gnf, CheckName::Dependencies, CheckName::Guards];
+    let checks = needs_no_row.into_iter().filter(|&check| was_run(input, check, &log) || check == CheckName::Guarantee);
+    // a fault of any other check counts as well
+    let others = log.0.keys().copied().filter(|check| !needs_no_row.contains(check));
+    let checks = checks.chain(others).map(|check| log.report(check)).collect();
+    Ok(VerifierReport { checks, linkage: Linkage::NotChecked, tables: figures })
 }
 
 /// Whether the input suffices for a check.

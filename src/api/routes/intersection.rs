@@ -135,7 +135,7 @@ fn intersect(nights: ServedNights, rule: Option<&str>, control: &Control) -> Res
 /// Whether a part is not there any more.
 fn is_gone(manifest: &Manifest, parts: &PartStorage) -> bool {
     let mut all = manifest.tables.iter().flat_map(|table| &table.parts);
-    all.any(|part| parts.reader(&part.file).is_err_and(|error| error.kind() == io::ErrorKind::NotFound))
+    all.any(|part| parts.reader(&part.csv()).is_err_and(|error| error.kind() == io::ErrorKind::NotFound))
 }
 
 fn gone() -> EngineError {

@@ -60,7 +60,7 @@ pub(in crate::api) const FORMATS: [MediaOffer<Format>; 5] = [
 ];
 
 pub(in crate::api) fn etag(part: &ManifestPart, representation: &str) -> String {
-    format!("\"{}-{representation}\"", part.sha256)
+    format!("\"{}-{representation}\"", part.digest())
 }
 
 /// Whether `If-None-Match` contains `etag`.
@@ -92,7 +92,7 @@ pub(in crate::api) async fn chunk_at(
     row: u64,
 ) -> Result<PartChunkRecord, Problem> {
     let found =
-        app.service.store.part_chunk_at_row(&release.tenant, release.job, release.attempt, &part.file, row).await;
+        app.service.store.part_chunk_at_row(&release.tenant, release.job, release.attempt, &part.csv(), row).await;
     match found.and_then(|found| found.ok_or(StoreError::NotFound)) {
         Err(StoreError::NotFound) => {
             served::still_served(app, release).await?;

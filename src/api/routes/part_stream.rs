@@ -50,7 +50,7 @@ pub(in crate::api) async fn scales(
     let mut number = 0;
     loop {
         let found =
-            app.service.store.part_chunk(&release.tenant, release.job, release.attempt, &part.file, number).await;
+            app.service.store.part_chunk(&release.tenant, release.job, release.attempt, &part.csv(), number).await;
         let Some(chunk) = found? else { return Ok(Some(scales)) };
         let looked = blocking(move || {
             scales.look(&decompress(&chunk.payload)?, chunk.number == 0)?;
@@ -71,7 +71,7 @@ pub(in crate::api) struct PartPosition {
 
 impl PartPosition {
     pub(in crate::api) fn begin(part: &ManifestPart) -> Self {
-        Self { file: part.file.clone(), number: 0, left: part.rows }
+        Self { file: part.csv(), number: 0, left: part.rows }
     }
 
     /// Skips to the chunk after `chunk`.

@@ -168,7 +168,8 @@ impl PartDownload<'_> {
         if etag_matches(&request.headers, &etag) {
             return Ok(not_modified(etag));
         }
-        let stem = part.file.strip_suffix(".csv").unwrap_or(&part.file);
+        let file = part.csv();
+        let stem = file.strip_suffix(".csv").unwrap_or(&file);
         let attachment = format!("attachment; filename=\"{stem}{}.{suffix}\"", view_name.replace('-', "."));
         let source = || {
             async {
@@ -180,8 +181,8 @@ impl PartDownload<'_> {
             }
             .boxed()
         };
-        let (file, attachment) = (part.file.as_str(), attachment.as_str());
-        let download = Download { app, release: &release, file, etag: &etag, media_type, attachment };
+        let download =
+            Download { app, release: &release, file: &file, etag: &etag, media_type, attachment: &attachment };
         download.answer(request, source).await
     }
 }

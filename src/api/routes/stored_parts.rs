@@ -96,7 +96,7 @@ impl StoredParts {
         for storage in shelves {
             control.check()?;
             let part = engine::tuples_of(&storage.manifest).map_err(EngineError::Refused)?;
-            let bytes = storage.open(&part.file)?;
+            let bytes = storage.open(&part.csv())?;
             let read = memory.read(|take| engine::read_published(part, bytes, take)).map_err(EngineError::Refused)?;
             joinable.add(&storage.manifest, read)?;
         }
@@ -144,7 +144,7 @@ impl StoredParts {
         let mut files = Vec::new();
         for part in self.manifest.tables.iter().flat_map(|table| &table.parts) {
             control.check()?;
-            let bytes = self.open(&part.file)?;
+            let bytes = self.open(&part.csv())?;
             let read = memory.read(|take| engine::read_published(part, bytes, take));
             files.push(read.map_err(EngineError::Refused)?);
         }

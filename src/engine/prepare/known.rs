@@ -97,6 +97,19 @@ impl JobDependencies {
         Ok(known)
     }
 
+    /// Declared dependencies, and those that counts show in a table whose rows are elsewhere.
+    pub(in crate::engine) fn of_counts(
+        specification: &Specification,
+        found: Vec<DiscoveredDependency>,
+        rejected: Vec<DiscoveredDependency>,
+        searched: SearchedDependencies,
+    ) -> Self {
+        let mut known = Self { rejected, searched: Some(searched), ..Self::declared(specification) };
+        found.into_iter().for_each(|found| known.add_found(specification, found));
+        known.settle();
+        known
+    }
+
     /// Adds a dependency of the data; it counts once the dependencies are settled.
     pub(super) fn add_found(&mut self, specification: &Specification, found: DiscoveredDependency) {
         let dependency = found.dependency;

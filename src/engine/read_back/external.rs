@@ -124,7 +124,7 @@ fn submitted(manifest: &Manifest, with_counterfeits: bool) -> Result<Vec<Submitt
         };
         Ok(SubmittedPart {
             name: part.name.clone(),
-            file: SubmittedFile { file: part.file.clone(), format: None, pointer: String::new() },
+            file: SubmittedFile { file: part.csv(), format: None, pointer: String::new() },
             bucketed: part.bucketed,
             meaning,
             cells: part.cells.keys().map(|name| (name.clone(), (String::new(), part.cell_shape(name)))).collect(),

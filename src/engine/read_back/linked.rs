@@ -57,8 +57,9 @@ pub fn linked_part(table: &ManifestTable) -> Result<ManifestPart, LinkedViewErro
         row_meaning: RowKind::Tuples,
         cells: table.parts.iter().flat_map(|part| part.cells.clone()).collect(),
         rows: table.parts.first().map_or(0, |part| part.rows),
-        file: format!("{}.linked.csv", table.name),
-        sha256: hex(&digest(table)),
+        file: Some(format!("{}.linked.csv", table.name)),
+        sha256: Some(hex(&digest(table))),
+        files: Vec::new(),
         null: None,
         counterfeits_per_bucket: None,
     })
@@ -101,7 +102,7 @@ fn digest(table: &ManifestTable) -> [u8; 32] {
     let mut hash = Sha256::new();
     hash.update(b"guardian linked view 1\0");
     for part in &table.parts {
-        hash.update(part.sha256.as_bytes());
+        hash.update(part.digest().as_bytes());
         hash.update(b"\0");
     }
     hash.finalize().into()
@@ -414,8 +415,9 @@ mod tests {
             row_meaning: RowKind::Tuples,
             cells: BTreeMap::new(),
             rows,
-            file: format!("t1.{name}.csv"),
-            sha256: digest.to_owned(),
+            file: Some(format!("t1.{name}.csv")),
+            sha256: Some(digest.to_owned()),
+            files: Vec::new(),
             null: None,
             counterfeits_per_bucket: None,
         }
@@ -526,7 +528,7 @@ mod tests {
         let sound = parts("1,x,s1\n1,x,s2\n1,\"y,\",s3\n2,x,s4\n");
         let mut seen = std::collections::BTreeSet::new();
         for digest in ["ab", "cd", "ef", "01", "02", "03", "04", "05"] {
-            shared.parts.iter_mut().for_each(|part| part.sha256 = digest.to_owned());
+            shared.parts.iter_mut().for_each(|part| part.sha256 = Some(digest.to_owned()));
             let view = linked(&shared, &sound, 1).expect("linked");
             assert_eq!(view, linked(&shared, &sound, 1).expect("linked"));
             assert!(view.starts_with("a,b,s\n1,x,s") && view.ends_with("3,\"y,\",s3\n4,x,s4\n"), "{view}");
@@ -571,7 +573,7 @@ mod tests {
         single.attributes.truncate(1);
         assert_eq!(linked_part(&single), Err(LinkedViewError::Single));
         let part = linked_part(&table(3, "ab")).expect("a view");
-        assert_eq!((part.file.as_str(), part.rows, part.types.len()), ("t1.linked.csv", 3, 3));
+        assert_eq!((part.csv().as_str(), part.rows, part.types.len()), ("t1.linked.csv", 3, 3));
         assert_ne!(part.sha256, linked_part(&table(3, "cd")).expect("a view").sha256);
     }
 }

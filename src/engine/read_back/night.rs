@@ -37,5 +37,6 @@ pub(in crate::engine) fn digest_of(manifest: &Manifest) -> NightDigest {
     let previous = night_of(manifest).and_then(|form| form.previous.as_ref());
     let previous = previous.map(|previous| NightDigest(previous.digest.clone()));
     let parts = manifest.tables.iter().flat_map(|table| &table.parts);
-    NightDigest::new(previous.as_ref(), parts.map(|part| (part.file.as_str(), part.sha256.as_str())))
+    let digests: Vec<(String, String)> = parts.map(|part| (part.csv(), part.digest())).collect();
+    NightDigest::new(previous.as_ref(), digests.iter().map(|(file, digest)| (file.as_str(), digest.as_str())))
 }

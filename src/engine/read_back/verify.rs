@@ -267,15 +267,19 @@ fn dependencies(claim: &VerificationInput<'_>) -> (Vec<String>, DependencyClaims
 fn digests(manifest: &Manifest, parts: &dyn PublishedBytes) -> io::Result<CheckResult> {
     let mut detail = None;
     for part in manifest.tables.iter().flat_map(|table| &table.parts) {
-        let (mut source, mut hash, mut block) = (parts.open(&part.file)?, Sha256::new(), vec![0; 1 << 16]);
-        loop {
-            match source.read(&mut block)? {
-                0 => break,
-                read => hash.update(&block[..read]),
+        let csv = part.csv();
+        let whole = part.sha256.iter().map(|digest| (csv.as_str(), digest));
+        for (file, digest) in whole.chain(part.files.iter().map(|of| (of.file.as_str(), &of.sha256))) {
+            let (mut source, mut hash, mut block) = (parts.open(file)?, Sha256::new(), vec![0; 1 << 16]);
+            loop {
+                match source.read(&mut block)? {
+                    0 => break,
+                    read => hash.update(&block[..read]),
+                }
             }
-        }
-        if hex(&hash.finalize()) != part.sha256 {
-            detail.get_or_insert_with(|| format!("{} is not the file that the manifest describes", part.file));
+            if hex(&hash.finalize()) != *digest {
+                detail.get_or_insert_with(|| format!("{file} is not the file that the manifest describes"));
+            }
         }
     }
     Ok(CheckResult { check: CheckName::Digests, passed: detail.is_none(), detail })
@@ -284,14 +288,14 @@ fn digests(manifest: &Manifest, parts: &dyn PublishedBytes) -> io::Result<CheckR
 /// A sentence on the first part whose cells do not have the types of the manifest.
 fn mistyped(manifest: &Manifest, parts: &dyn PublishedBytes) -> io::Result<Option<String>> {
     for part in manifest.tables.iter().flat_map(|table| &table.parts) {
-        let held = match PartRows::new(part).types_hold(parts.open(&part.file)?) {
+        let held = match PartRows::new(part).types_hold(parts.open(&part.csv())?) {
             Ok(held) => held,
             Err(RecordError::Io(error)) => return Err(error),
             // other checks fail too
             Err(_) => false,
         };
         if !held {
-            return Ok(Some(format!("the cells of {} do not have the types of the manifest", part.file)));
+            return Ok(Some(format!("the cells of {} do not have the types of the manifest", part.csv())));
         }
     }
     Ok(None)

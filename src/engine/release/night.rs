@@ -159,8 +159,10 @@ impl DrawnNight {
     pub(in crate::engine) fn take_state(&mut self, publication: &Publication, written: &[Vec<WrittenPart>]) -> Vec<u8> {
         let files = publication.tables.iter().flat_map(|table| table.parts.iter().map(|part| part.file(&table.name)));
         let files: Vec<String> = files.collect();
-        let parts =
-            files.iter().zip(written.iter().flatten()).map(|(file, part)| (file.as_str(), part.sha256.as_str()));
+        let parts = files
+            .iter()
+            .zip(written.iter().flatten())
+            .map(|(file, part)| (file.as_str(), part.sha256.as_deref().unwrap_or("")));
         let previous = self.details.previous.as_ref().map(|previous| &previous.digest);
         let state = std::mem::replace(&mut self.state, State::new(Vec::new()));
         state.published_as(NightDigest::new(previous, parts)).to_bytes()

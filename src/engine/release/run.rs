@@ -262,7 +262,8 @@ impl<'a> DescribedRelease<'a> {
             utility: Utility::of_parts(bucket_sizes(&verification, publication), columns),
             achieved: rules.clone().map(|rule| achieved(&verification, publication, rule)).collect(),
             closed: rules.map(|rule| closed(&verification, publication, rule)).collect(),
-            exposures,
+            exposures: Some(exposures),
+            made_by: None,
             dependencies: self.dependencies().in_json(),
             determined: self.dependencies().determined(publication.rules.iter().map(|rule| rule.known)),
             declared: DeclaredInputs {
@@ -398,7 +399,7 @@ fn closes(design: &Design, rule: &DesignedRule) -> bool {
 }
 
 /// Notices for readers of the release on the declarations of its specification; they reveal nothing of the data.
-fn declared_choices(specification: &Specification) -> Vec<SpecificationNotice> {
+pub(in crate::engine) fn declared_choices(specification: &Specification) -> Vec<SpecificationNotice> {
     let overridden = specification.overridden_identifiers.iter().map(|attr| SpecificationNotice {
         r#type: NoticeKind::IdentifierOverridden,
         pointer: None,

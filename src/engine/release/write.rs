@@ -108,6 +108,6 @@ impl<'a> PartWriter<'a> {
             _ => self.original.column(column.attribute).domain.kind(),
         };
         let types = part.columns.iter().zip(&columns).map(kind).collect();
-        Ok(WrittenPart { sha256: hex(&hash.finalize()), types })
+        Ok(WrittenPart { sha256: Some(hex(&hash.finalize())), files: Vec::new(), types })
     }
 }

@@ -1,3 +1,4 @@
+use std::fs::File;
 use std::io::{Cursor, Read};
 use std::path::Path;
 
@@ -36,6 +37,14 @@ pub fn open(
             }
         }
     })
+}
+
+/// Begins to read a Parquet file where it is.
+///
+/// # Errors
+/// [`IngestError`]
+pub fn open_parquet(file: File, limits: &IngestLimits) -> Result<Box<dyn TableReader>, IngestError> {
+    Ok(Box::new(parquet::open(file, Vec::new(), limits)?))
 }
 
 /// Whether an input begins with `magic`, and the whole input.

@@ -2,6 +2,7 @@
 //!
 //! Integers only, so that every platform decides alike.
 
+mod counted;
 mod dropped;
 mod logarithm;
 mod measure;
@@ -14,6 +15,7 @@ mod singles;
 #[cfg(test)]
 mod tests;
 
+pub use counted::{CountedColumns, CountedEvidence, ValueFrequency};
 pub use dropped::{DeterminingEnd, EndColumn, TyingColumn, discover_tying_columns};
 pub(in crate::privacy) use logarithm::log2_down;
 pub use measure::measure_dependency;

@@ -228,7 +228,7 @@ fn table_section(manifest: &Manifest, table: &ManifestTable) -> Result<Markup, C
             tr { th { "file" } th { "columns" } th class="number" { "rows" } }
             @for part in &table.parts {
                 tr {
-                    td { (part.file) }
+                    td { (part.csv()) }
                     td { (part.attributes.join(", ")) }
                     td class="number" { (part.rows) }
                 }

@@ -3,6 +3,7 @@
 pub(super) mod claims;
 pub(super) mod closed;
 pub(super) mod content;
+pub(super) mod contents;
 pub(super) mod decomposed;
 pub(super) mod dependencies;
 pub(super) mod generalized;
@@ -16,4 +17,5 @@ pub(super) mod rules;
 pub(super) mod sequential;
 pub(super) mod slicing;
 pub(super) mod tables;
+pub(super) mod tables_report;
 pub(super) mod unpublished;

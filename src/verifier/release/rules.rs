@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 
 use super::dependencies::linked_tables;
-use super::tables::TablesReport;
+use super::tables_report::TablesReport;
 use crate::control::{Cancelled, Control};
 use crate::microdata::{Attr, AttrSet, Table};
 use crate::publication::{

@@ -1,26 +1,26 @@
 //! Checks of each published table, part by part: agreement of buckets, and the guarantees of guards.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use ahash::AHashMap;
 
 use super::closed::ClosedStrata;
 use super::content::PartPlace;
-use super::decomposed::BothTables;
 use super::placement::{PlacedPart, RowCounting};
-use super::posteriors::{PosteriorTally, count, posterior, posteriors, prior};
+use super::posteriors::{PosteriorTally, posterior, posteriors, prior};
 use super::reference::{RelativeBuckets, is_relative};
 use super::sequential::details::sequential_details;
+use super::tables_report::TablesReport;
 use super::{content, decomposed, dependencies, generalized, noise, overlapping, placement, republished, slicing};
 use crate::control::Control;
-use crate::microdata::{AttrSet, MAX_ATTRIBUTES};
+use crate::microdata::AttrSet;
 use crate::publication::{
     CellContent, EnforcedBy, EnforcedRule, Guarantee, Part, Protected, PublishedTable, ReadPart, RowMeaning,
     TableGuard, TableProtection,
 };
 use crate::verifier::contract::checks::{CheckLog, CheckName, TableFigures};
 use crate::verifier::contract::claim;
-use crate::verifier::contract::claim::{DecompositionClaim, SlicingClaim, ValueCounts};
+use crate::verifier::contract::claim::{DecompositionClaim, SlicingClaim};
 use crate::verifier::contract::input::{PartsReader, VerifierError, VerifierInput};
 use crate::verifier::definition::guarantee::BucketShares;
 use crate::verifier::definition::measure::BucketMeasure;
@@ -28,27 +28,9 @@ use crate::verifier::definition::share::ShareOfRows;
 use crate::verifier::definition::taxonomy::DeclaredValues;
 use crate::verifier::definition::thresholds;
 use crate::verifier::read::bucket_classes::BucketClasses;
-use crate::verifier::read::joint_column::JointColumn;
 use crate::verifier::read::part;
 use crate::verifier::read::part::ParsedPart;
 use crate::verifier::read::row_keys::{BucketOffsets, RowKeys};
-
-/// Figures and counts of all tables.
-pub(in crate::verifier) struct TablesReport {
-    pub(in crate::verifier) figures: Vec<TableFigures>,
-    /// The counts of each attribute, from the part with its most frequent value.
-    ///
-    /// Only without an original.
-    pub(in crate::verifier) counts: Vec<Option<ValueCounts>>,
-    /// For each attribute, what the caller declares about the values of these counts.
-    pub(in crate::verifier) declared: Vec<DeclaredValues>,
-    /// The counts of each combination that a rule or guard protects and one part holds.
-    pub(in crate::verifier) combined: BTreeMap<AttrSet, ValueCounts>,
-    /// For each table, the attributes in which its buckets are constant by its parts.
-    pub(in crate::verifier) constant: Vec<AttrSet>,
-    /// The parts of a decomposition.
-    decomposition: BothTables,
-}
 
 /// Reads and checks every table.
 pub(in crate::verifier) fn check(
@@ -57,14 +39,7 @@ pub(in crate::verifier) fn check(
     control: &Control,
     log: &mut CheckLog,
 ) -> Result<TablesReport, VerifierError> {
-    let mut report = TablesReport {
-        figures: Vec::new(),
-        counts: vec![None; MAX_ATTRIBUTES],
-        declared: vec![DeclaredValues::default(); MAX_ATTRIBUTES],
-        combined: BTreeMap::new(),
-        constant: vec![AttrSet::EMPTY; input.publication.tables.len()],
-        decomposition: BothTables::default(),
-    };
+    let mut report = TablesReport::of_tables(input.publication.tables.len());
     for (index, table) in input.publication.tables.iter().enumerate() {
         let mut check = TableCheck { keeps_parts: reader.is_some(), ..TableCheck::new(input, control, index) };
         for position in 0..table.parts.len() {
@@ -81,34 +56,6 @@ pub(in crate::verifier) fn check(
     }
     lengths(input, &report, log);
     Ok(report)
-}
-
-impl TablesReport {
-    /// Adds the counts of a part.
-    fn add_counts(
-        &mut self,
-        input: &VerifierInput<'_>,
-        part: &ParsedPart,
-        control: &Control,
-    ) -> Result<(), VerifierError> {
-        let more = |known: &ValueCounts, shown: &ValueCounts| known.iter().max() < shown.iter().max();
-        for column in &part.columns {
-            let shown = count(column);
-            let known = &mut self.counts[column.attribute.index()];
-            if known.as_ref().is_none_or(|known| more(known, &shown)) {
-                *known = Some(shown);
-                self.declared[column.attribute.index()].clone_from(&column.declared);
-            }
-        }
-        for attrs in claim::combinations(input) {
-            let Some(joint) = JointColumn::new(part, attrs, control)? else { continue };
-            let shown = joint.counts();
-            if self.combined.get(&attrs).is_none_or(|known| more(known, &shown)) {
-                self.combined.insert(attrs, shown);
-            }
-        }
-        Ok(())
-    }
 }
 
 /// Checks that every table holds every row that is not suppressed.

@@ -20,6 +20,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "telemetry",
             "meter",
             "objects",
+            "spark",
             "engine",
             "ledger",
             "people",
@@ -139,6 +140,8 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("ports", &["identity", "ledger", "people", "spec", "problem", "publication", "control", "vault"]),
     // addresses and objects of object stores, with credentials of the environment
     ("objects", &[]),
+    // statements and sessions of another engine, for what the core asks of it
+    ("spark", &["engine", "report", "publish", "privacy", "microdata", "control"]),
     // names every metric; records calls of other modules
     ("meter", &[]),
     // keys, scopes, callers

@@ -68,7 +68,7 @@ impl Design {
 fn outcomes(job: &Job, streams: &RandomStreams) -> Vec<Outcome> {
     let (released, files) = release(job, &EarlierDisclosures::default(), streams).unwrap();
     let outcome = |table: &ManifestTable| {
-        let text = std::str::from_utf8(&files.0[&table.parts[0].file]).unwrap();
+        let text = std::str::from_utf8(&files.0[&table.parts[0].csv()]).unwrap();
         let rows = text.lines().skip(1).map(|line| line.split(',').collect::<Vec<_>>());
         by_row(rows.map(|cells| (cells[1].to_owned(), cells[0].parse().unwrap())))
     };

@@ -367,7 +367,7 @@ fn possible_worlds_respect_the_bucket_bound() {
         let read = manifest.tables[0]
             .parts
             .iter()
-            .map(|part| engine::read_published(part, &files.0[&part.file][..], &mut |_| Ok(())).unwrap());
+            .map(|part| engine::read_published(part, &files.0[&part.csv()][..], &mut |_| Ok(())).unwrap());
         let material = VerificationMaterial::new(&reported, read.collect(), false).unwrap();
         let rules = engine::rules_of(&manifest, None, material.names()).unwrap();
         let control = Control::default();
@@ -395,7 +395,7 @@ fn entropy_of_two_columns_is_reported() {
     );
     document["utility"] = json!(["entropy"]);
     let (manifest, files) = released(TABLE.as_bytes(), &document, [5; 32]).unwrap();
-    let parts: Vec<Vec<u8>> = manifest.tables[0].parts.iter().map(|part| files.0[&part.file].clone()).collect();
+    let parts: Vec<Vec<u8>> = manifest.tables[0].parts.iter().map(|part| files.0[&part.csv()].clone()).collect();
     let (_, buckets) = read(&parts);
     let mut shares: BTreeMap<(&Vec<String>, &Vec<String>), f64> = BTreeMap::new();
     for columns in buckets.values() {

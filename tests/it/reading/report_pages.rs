@@ -73,7 +73,7 @@ fn released_from(csv: &str, method: &Value) -> (Manifest, PublicReport, Memory) 
 fn shares(manifest: &Manifest, files: &Memory, table: &str, sensitive: &str) -> [(u64, u64); 2] {
     let table = manifest.tables.iter().find(|of| of.name == table).unwrap();
     let part = table.parts.iter().find(|part| part.attributes.iter().any(|name| name == sensitive)).unwrap();
-    let (header, rows) = cells(&files.0[&part.file]);
+    let (header, rows) = cells(&files.0[&part.csv()]);
     let column = header.iter().position(|name| name == sensitive).unwrap();
     let key = |row: &Vec<String>| -> Vec<String> {
         if part.bucketed {
@@ -166,7 +166,7 @@ fn figures_of_columns_follow_from_the_parts() {
         for of in columns {
             let table = manifest.tables.iter().find(|table| table.name == of.table).unwrap();
             let part = table.parts.iter().find(|part| part.name == of.part).unwrap();
-            let (header, rows) = cells(&files.0[&part.file]);
+            let (header, rows) = cells(&files.0[&part.csv()]);
             let at = header.iter().position(|name| *name == of.attribute).unwrap();
             let cells: Vec<&String> = rows.iter().map(|row| &row[at]).collect();
             let distinct: HashSet<&&String> = cells.iter().collect();

@@ -179,7 +179,7 @@ pub(crate) struct ReadPart {
 pub(crate) fn parts(manifest: &Manifest, files: &Memory) -> Vec<Vec<ReadPart>> {
     let tables = manifest.tables.iter().map(|table| {
         let parts = table.parts.iter().map(|part| {
-            let (mut attributes, mut rows) = cells(&files.0[&part.file]);
+            let (mut attributes, mut rows) = cells(&files.0[&part.csv()]);
             let buckets = part.bucketed.then(|| {
                 assert_eq!(attributes.remove(0), "bucket");
                 rows.iter_mut().map(|row| row.remove(0).parse().unwrap()).collect()

@@ -237,7 +237,7 @@ impl Sequence {
         };
         let columns = part.attributes.iter().enumerate().map(column).collect();
         self.shown.push(Shown { id: id.to_string(), columns });
-        let file = read_published(of, &files.0[&of.file][..], &mut |_| Ok(())).unwrap();
+        let file = read_published(of, &files.0[&of.csv()][..], &mut |_| Ok(())).unwrap();
         let names = manifest.tables[0].attributes.clone();
         EarlierRelease { release: id.to_string(), ..earlier_of(manifest, &names, file).unwrap() }
     }

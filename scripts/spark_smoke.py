@@ -1,0 +1,105 @@
+"""Tables for scripts/spark_smoke.sh, and what must hold of the releases.
+
+    spark_smoke.py tables FOLDER           the vectors as Parquet, each with its specification
+    spark_smoke.py parquet CSV FOLDER      a table as Parquet, in several files
+    spark_smoke.py vectors WORK            the parts of the vectors are the expected ones
+    spark_smoke.py same RELEASE RELEASE    two releases hold the same rows in the same files
+    spark_smoke.py secrets WORK KEY        nothing secret stands in what the cluster has written
+"""
+
+import gzip
+import hashlib
+import hmac
+import json
+import os
+import sys
+from pathlib import Path
+
+import duckdb
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet as pq
+
+VECTORS = json.loads(Path("tests/vectors/ranked.json").read_text(encoding="utf-8"))
+FILES = 4
+
+
+def planned():
+    """The vectors that a specification can ask for."""
+    return [vector for vector in VECTORS if vector["l"] is not None]
+
+
+def put(table, folder):
+    folder.mkdir(parents=True)
+    rows = -(-table.num_rows // FILES)
+    for number in range(FILES):
+        pq.write_table(table.slice(number * rows, rows), folder / f"{number}.parquet")
+
+
+def tables(folder):
+    for vector in planned():
+        columns = list(zip(*vector["rows"]))
+        table = pa.table({name: list(cells) for name, cells in zip(vector["names"], columns)})
+        place = Path(folder) / f"vector-{vector['name']}"
+        put(table, place)
+        known = [name for name in vector["names"] if name != vector["sensitive"]]
+        guarantee = {"type": "l_diversity", "l": vector["l"]}
+        method = {"type": "anatomy", "quasi_identifiers": known, "sensitive": vector["sensitive"], "guarantee": guarantee}
+        Path(f"{place}.json").write_text(json.dumps({"method": method}), encoding="utf-8")
+
+
+def parquet(path, folder):
+    put(pyarrow.csv.read_csv(path), Path(folder))
+
+
+def rows(release, part):
+    found = duckdb.sql(f"select * from read_parquet('{release}/{part}/*.parquet', filename = false)").fetchall()
+    return [list(row) for row in found]
+
+
+def ordered(cells):
+    return [(0,) if cell is None else (1, cell) if isinstance(cell, int) else (2, cell.encode()) for cell in cells]
+
+
+def vectors(work):
+    for vector in planned():
+        release = Path(work) / "out" / f"vector-{vector['name']}"
+        for part in ("qi", "sa"):
+            found = sorted(rows(release, f"t1.{part}"), key=ordered)
+            assert found == vector[part], (vector["name"], part, found, vector[part])
+
+
+def same(one, other):
+    parts = sorted(path.name for path in Path(one).iterdir() if path.is_dir())
+    assert parts, one
+    for part in parts:
+        files = [sorted(path.name for path in (Path(of) / part).iterdir()) for of in (one, other)]
+        assert files[0] == files[1], files
+        for name in files[0]:
+            left, right = (f"select * from read_parquet('{of}/{part}/{name}')" for of in (one, other))
+            differing = duckdb.sql(f"select count(*) from (({left} except all {right}) union all ({right} except all {left}))")
+            assert differing.fetchone() == (0,), (part, name)
+
+
+def secrets(work, key):
+    """Nothing that leads from a row to its bucket: keys of uses, in digits; rare values of the tables."""
+    secret = []
+    for use in ("rank/t1", "labels/t1"):
+        secret.append(hmac.new(bytes.fromhex(key), b"guardian engine 1\0" + use.encode(), hashlib.sha256).hexdigest().encode())
+    values = ["bronchitis", "Armed-Forces", "Holand-Netherlands", "12:Armed-Forces"]
+    secret.extend(value.encode() for value in values)
+    for folder in ("logs", "events", "workers", "local"):
+        for place, _, names in os.walk(Path(work) / folder):
+            for name in names:
+                path = Path(place) / name
+                data = path.read_bytes()
+                if name.endswith(".gz"):
+                    data = gzip.decompress(data)
+                for text in secret:
+                    # what a shuffle spills goes with the application; texts that people read must not hold it
+                    is_text = folder in ("logs", "events") or name in ("stdout", "stderr")
+                    assert not (is_text and text in data), (str(path), text)
+
+
+if __name__ == "__main__":
+    {"tables": tables, "parquet": parquet, "vectors": vectors, "same": same, "secrets": secrets}[sys.argv[1]](*sys.argv[2:])

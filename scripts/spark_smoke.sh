@@ -1,0 +1,107 @@
+#!/usr/bin/env bash
+# Releases in a standalone cluster of Apache Spark on this machine: a master, two workers of one core and 1 GB, Spark Connect.
+#
+#   scripts/spark_smoke.sh [ROWS]            1,000,000 rows of the census unless told
+#
+# The vectors of tests/vectors/ranked.json must come out, row by row; a real table and the census are published, verified with the
+# original, and published again under the same key while an executor is killed: the parts must hold the same rows. No key, no plan
+# and no value may stand in the logs and events of the cluster. Needs Java 17, Python and protoc; Spark comes from PyPI unless
+# SPARK_HOME names it.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+rows=${1:-1000000}
+work=$(mktemp -d)
+readonly rows work
+pids=()
+finish() {
+    for pid in "${pids[@]}"; do
+        kill "$pid" 2>/dev/null || true
+    done
+    wait 2>/dev/null || true
+    rm -rf -- "$work"
+}
+trap finish EXIT
+
+missing=()
+command -v java >/dev/null || missing+=(openjdk-17-jre-headless)
+command -v protoc >/dev/null || missing+=(protobuf-compiler)
+python3 -c 'import ensurepip, venv' 2>/dev/null || missing+=(python3 python3-venv)
+if ((${#missing[@]})); then
+    DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}" </dev/null >&2
+fi
+python3 -m venv "$work/venv"
+"$work/venv/bin/pip" install --quiet pyarrow duckdb
+if [[ -z ${SPARK_HOME:-} ]]; then
+    "$work/venv/bin/pip" install --quiet pyspark==4.3.0
+    SPARK_HOME=$("$work/venv/bin/python" -c 'import os, pyspark; print(os.path.dirname(pyspark.__file__))')
+fi
+export SPARK_HOME
+cargo build --locked --quiet --features spark --bin guardian --example census
+guardian=${CARGO_TARGET_DIR:-target}/debug/guardian
+check() { "$work/venv/bin/python" scripts/spark_smoke.py "$@"; }
+
+mkdir "$work"/{lake,scratch,out,events,logs}
+class() { "$SPARK_HOME/bin/spark-class" "$@" >>"$work/logs/$1.log" 2>&1 & pids+=($!); }
+export SPARK_WORKER_DIR=$work/workers SPARK_LOCAL_DIRS=$work/local SPARK_NO_DAEMONIZE=1
+class org.apache.spark.deploy.master.Master --host 127.0.0.1 --port 17077 --webui-port 18080
+for port in 18081 18082; do
+    class org.apache.spark.deploy.worker.Worker spark://127.0.0.1:17077 --cores 1 --memory 1g --host 127.0.0.1 --webui-port "$port"
+done
+"$SPARK_HOME/bin/spark-submit" --master spark://127.0.0.1:17077 --driver-memory 1g --executor-memory 700m \
+    --conf spark.driver.host=127.0.0.1 --conf spark.connect.grpc.binding.address=127.0.0.1 \
+    --conf spark.connect.grpc.binding.port=15012 --conf spark.eventLog.enabled=true --conf "spark.eventLog.dir=file://$work/events" \
+    --conf "spark.sql.warehouse.dir=$work/warehouse" --class org.apache.spark.sql.connect.service.SparkConnectServer \
+    --name connect local:/dev/null >"$work/logs/connect.log" 2>&1 &
+pids+=($!)
+for _ in {1..120}; do
+    (exec 3<>/dev/tcp/127.0.0.1/15012) 2>/dev/null && break
+    sleep 1
+done
+
+publish() { # TABLE SPECIFICATION OUT [KEY]
+    local key=()
+    [[ -z ${4:-} ]] || key=(--reproduce "$4")
+    "$guardian" publish "$1" "$2" --engine sc://127.0.0.1:15012 --scratch "$work/scratch" --out "$3" "${key[@]}" --json >"$3.json" || {
+        cat "$3.json" >&2
+        tail -n 30 "$work/logs/connect.log" >&2
+        return 1
+    }
+    [[ -z $(ls -A "$work/scratch") ]] || {
+        echo "the scratch folder is not empty" >&2
+        return 1
+    }
+}
+
+key=$(printf '%02x' {0..31})
+check tables "$work/lake"
+for table in "$work"/lake/vector-*; do
+    publish "$table" "$table.json" "$work/out/$(basename "$table")" "$key"
+done
+check vectors "$work"
+echo "vectors: the parts are those of tests/vectors/ranked.json"
+
+gzip -dc examples/data/adult.csv.gz >"$work/adult.csv"
+check parquet "$work/adult.csv" "$work/lake/adult"
+publish "$work/lake/adult" examples/adult.json "$work/out/adult"
+"$guardian" verify "$work/out/adult" --original "$work/adult.csv" | tail -n 1
+
+"${guardian%/*}/examples/census" "$rows" "$work/census.csv"
+check parquet "$work/census.csv" "$work/lake/census"
+started=$SECONDS
+publish "$work/lake/census" benches/anatomy.json "$work/out/census" "$key"
+echo "census: $rows rows in $((SECONDS - started)) s"
+"$guardian" verify "$work/out/census" --original "$work/census.csv" | tail -n 1
+
+# an executor is killed while rows are assigned
+(
+    until compgen -G "$work/scratch/*/t1.w" >/dev/null; do sleep 0.2; done
+    pkill -9 -n -f CoarseGrainedExecutorBackend
+    touch "$work/killed"
+) &
+publish "$work/lake/census" benches/anatomy.json "$work/out/killed" "$key"
+[[ -e $work/killed ]]
+check same "$work/out/census" "$work/out/killed"
+echo "an executor was killed: the parts hold the same rows"
+
+check secrets "$work" "$key"
+echo "logs, events and work folders hold no key, no plan and no value"

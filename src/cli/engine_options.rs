@@ -1,0 +1,46 @@
+//! Options of `guardian publish` for a table in Apache Spark.
+
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+
+#[cfg(not(feature = "spark"))]
+use super::exit::CommandOutcome;
+use super::job_files::JobFiles;
+use crate::random::RandomStreams;
+
+/// Options of a table in Apache Spark.
+#[derive(Args)]
+pub(super) struct EngineOptions {
+    /// Publishes a table of Apache Spark where it is, through Spark Connect: sc://HOST:PORT, off this machine with /;use_ssl=true. TABLE is
+    /// then its name, such as catalog.db.t, or the path of a folder of Parquet files
+    #[arg(long, value_name = "URL", requires = "scratch", conflicts_with = "internal_report", help_heading = "Spark")]
+    pub(super) engine: Option<String>,
+    /// The file with the bearer token of the engine
+    #[arg(long, value_name = "FILE", requires = "engine", help_heading = "Spark")]
+    pub(super) engine_token_file: Option<PathBuf>,
+    /// A folder that the engine and this command reach and readers of the release do not. It holds the buckets of rows until they are
+    /// audited, and nothing afterwards
+    #[arg(long, value_name = "FOLDER", requires = "engine", help_heading = "Spark")]
+    pub(super) scratch: Option<PathBuf>,
+}
+
+/// A table of the engine to publish.
+#[cfg_attr(not(feature = "spark"), expect(dead_code, reason = "only the client of the engine reads them"))]
+pub(super) struct EngineJob<'a> {
+    pub(super) files: &'a JobFiles,
+    pub(super) out: &'a Path,
+    pub(super) options: &'a EngineOptions,
+    /// The streams of the key of the release.
+    pub(super) streams: RandomStreams,
+    /// Whether the caller chose the key.
+    pub(super) reproducible: bool,
+}
+
+#[cfg(not(feature = "spark"))]
+impl EngineJob<'_> {
+    pub(super) fn run(&self, _: &str, _: bool) -> Result<CommandOutcome, CommandOutcome> {
+        let message = "this program has no client of Spark: build it with --features spark";
+        Err(CommandOutcome::Usage(message.to_owned()))
+    }
+}

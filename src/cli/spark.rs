@@ -1,0 +1,152 @@
+//! `guardian publish --engine`: publishes a table where it is, in Apache Spark.
+
+use std::fs;
+use std::io::Write;
+use std::path::PathBuf;
+
+use super::documents::{pretty, provenance};
+use super::engine_options::{EngineJob, EngineOptions};
+use super::exit::CommandOutcome;
+use super::folder::FolderDraft;
+use super::object_access::Location;
+use super::progress::ProgressBarGuard;
+use super::publish_summary::PublishSummary;
+use super::{input, interrupt};
+use crate::control::Control;
+use crate::engine;
+use crate::engine::{RemoteError, RemoteOrder, RemoteTable};
+use crate::problem::{Kind, Problem};
+use crate::publication::Unit;
+use crate::random::RandomStreams;
+use crate::report::{Manifest, WritingEngine, public_report};
+use crate::spark::{ConnectSession, SharedFolders, SparkSource, SparkTable, SqlSession};
+use crate::spec::{ColumnFacts, DatasetSchema, DocumentSource, ParsedDocument, Specification};
+
+impl EngineOptions {
+    /// The address with its token, which is never shown.
+    fn address(&self, url: &str) -> Result<String, CommandOutcome> {
+        let usage = |message: &str| CommandOutcome::Usage(message.to_owned());
+        if url.contains("token=") {
+            return Err(usage("an address is shown in lists of processes: name a file with --engine-token-file"));
+        }
+        let host = url.strip_prefix("sc://").ok_or_else(|| usage("the address of an engine begins with sc://"))?;
+        let host = host.split(['/', ';']).next().unwrap_or_default();
+        let is_local = ["localhost", "127.0.0.1", "[::1]"]
+            .iter()
+            .any(|name| host.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with(':')));
+        let token = self
+            .engine_token_file
+            .as_ref()
+            .map(|path| fs::read_to_string(path).map_err(|error| CommandOutcome::io(path, &error)));
+        let token = token.transpose()?;
+        if !is_local && (!url.contains("use_ssl=true") || token.is_none()) {
+            return Err(usage(
+                "off this machine an engine is reached with /;use_ssl=true and --engine-token-file: who joins a session reads its keys",
+            ));
+        }
+        let Some(token) = token else { return Ok(url.to_owned()) };
+        let written: String = token.trim().bytes().map(|byte| format!("%{byte:02X}")).collect();
+        let joint = if url.contains(';') { ";" } else { "/;" };
+        Ok(format!("{url}{joint}token={written}"))
+    }
+}
+
+fn outcome(error: RemoteError) -> CommandOutcome {
+    match error {
+        RemoteError::Cancelled => CommandOutcome::interrupted(),
+        RemoteError::Unavailable(cause) => {
+            CommandOutcome::InputOutput(format!("the engine cannot be reached ({cause})"))
+        }
+        RemoteError::Unsupported(detail) => {
+            CommandOutcome::Refused(Box::new(Problem::new(Kind::GuaranteeUnsupported, detail)))
+        }
+        other => CommandOutcome::Internal(other.to_string()),
+    }
+}
+
+impl EngineJob<'_> {
+    pub(super) fn run(&self, url: &str, json: bool) -> Result<CommandOutcome, CommandOutcome> {
+        let control = Control::default();
+        interrupt::cancel_on_signal(&control);
+        let shown = ProgressBarGuard::begin(&control);
+        let document = input::document(self.files.specification()?)?;
+        let (source, out) = self.places()?;
+        let address = self.options.address(url)?;
+        let draft = FolderDraft::begin(&out).map_err(|error| CommandOutcome::io(&out, &error))?;
+        let scratch = self.options.scratch.clone().unwrap_or_default();
+        let folders = SharedFolders::new(draft.path(), &scratch);
+        let folders = folders.map_err(|error| CommandOutcome::io(&scratch, &error))?;
+        let mut session = ConnectSession::connect(&address, &control).map_err(outcome)?;
+        let made_by = WritingEngine { engine: "spark".to_owned(), version: session.version().map_err(outcome)? };
+        let mut table = SparkTable::open(session, &source, folders).map_err(outcome)?;
+        let specification = read(&document, &table)?;
+        let RandomStreams::Keyed(key) = &self.streams else {
+            return Err(CommandOutcome::Usage("the engine needs a key: `identity` is for files".to_owned()));
+        };
+        let order =
+            RemoteOrder { specification: &specification, key, provenance: &provenance(self.reproducible), made_by };
+        let manifest = engine::release_remotely(&order, &mut table, &control)?;
+        drop((shown, table));
+        self.complete(draft, &specification, &manifest, json)
+    }
+
+    /// The table, and the folder of the release.
+    fn places(&self) -> Result<(SparkSource, PathBuf), CommandOutcome> {
+        let usage = |message: &str| CommandOutcome::Usage(message.to_owned());
+        let name = self.files.table()?.path.display().to_string();
+        let source = SparkSource::parse(&name).map_err(|error| usage(&error.to_string()))?;
+        if self.files.unit() != Unit::Row || self.files.population().open()?.is_some() {
+            return Err(usage(
+                "rows of persons and nights are counted from rows, which are in the engine: publish a file",
+            ));
+        }
+        match Location::parse(self.out)? {
+            Location::Local(out) => Ok((source, out)),
+            Location::Object(_) => Err(usage(
+                "the engine writes to a folder that it and this command reach: name one with --out, and copy it from there",
+            )),
+        }
+    }
+
+    /// Writes the documents of a release, makes it visible and prints what it is.
+    fn complete(
+        &self,
+        draft: FolderDraft,
+        specification: &Specification,
+        manifest: &Manifest,
+        json: bool,
+    ) -> Result<CommandOutcome, CommandOutcome> {
+        let bytes = pretty(manifest)?;
+        let report = public_report(manifest).of_file(&bytes);
+        let io = |error: std::io::Error| CommandOutcome::io(self.out, &error);
+        draft.write("manifest.json", &bytes).map_err(io)?;
+        draft.write("report.json", &pretty(&report)?).map_err(io)?;
+        draft.write("specification.json", &pretty(&specification.normalized)?).map_err(io)?;
+        draft.complete().map_err(io)?;
+        PublishSummary { folder: self.out, manifest, report: &report, warnings: manifest.warnings.clone() }.print(json)
+    }
+}
+
+/// The specification, read against the columns of the table.
+fn read(document: &serde_json::Value, table: &impl RemoteTable) -> Result<Specification, CommandOutcome> {
+    let facts = table.columns().iter().map(|of| ColumnFacts::new(&of.profile(table.rows()), table.rows()));
+    let facts: Vec<ColumnFacts> = facts.collect();
+    let schema = DatasetSchema { columns: &facts, keys: &[], unit: &Unit::Row };
+    let ParsedDocument { specification, faults } = crate::spec::read(document, &schema, DocumentSource::CommandLine);
+    match specification {
+        Some(specification) if faults.is_empty() => Ok(specification),
+        _ => {
+            let others = table.columns().iter().filter(|of| of.kind.is_none()).map(|of| of.name.as_str());
+            let others: Vec<&str> = others.collect();
+            if !others.is_empty() {
+                // a lost notice does not fail the command
+                let _ = writeln!(
+                    std::io::stderr(),
+                    "guardian: the types of {} cannot be published from the engine: drop them, or cast them in a view",
+                    others.join(", ")
+                );
+            }
+            Err(CommandOutcome::Refused(Box::new(Problem::of_faults(faults))))
+        }
+    }
+}

@@ -1,0 +1,59 @@
+//! The counts of a table in another engine, as plans read them.
+
+use super::port::{CountedValue, RemoteColumn};
+use crate::microdata::{Attr, AttributeCounts, AttributeType, ColumnProfile};
+use crate::privacy::ValueFrequency;
+
+/// The counts of the attributes of a release.
+pub(super) struct RemoteCounts<'a> {
+    pub(super) rows: u64,
+    /// The columns of the attributes, in their order.
+    pub(super) columns: Vec<&'a RemoteColumn>,
+    /// The values of those attributes that a rule protects.
+    pub(super) values: Vec<Option<Vec<CountedValue>>>,
+}
+
+impl AttributeCounts for RemoteCounts<'_> {
+    fn rows(&self) -> u64 {
+        self.rows
+    }
+
+    fn attributes(&self) -> usize {
+        self.columns.len()
+    }
+
+    fn largest(&self, attr: Attr) -> u64 {
+        self.columns[attr.index()].largest()
+    }
+
+    fn distinct(&self, attr: Attr) -> u64 {
+        self.columns[attr.index()].distinct()
+    }
+
+    fn of_values(&self, attr: Attr) -> Option<Vec<u64>> {
+        let values = self.values[attr.index()].as_ref()?;
+        Some(values.iter().map(|(_, rows)| *rows).collect())
+    }
+}
+
+impl RemoteColumn {
+    /// The rows of the most frequent value.
+    #[must_use]
+    pub fn largest(&self) -> u64 {
+        self.frequencies.first().map_or(0, |of| of.rows)
+    }
+
+    /// The number of values, a missing one counted as one.
+    #[must_use]
+    pub fn distinct(&self) -> u64 {
+        self.frequencies.iter().map(|of: &ValueFrequency| of.values).sum()
+    }
+
+    /// What a specification is read against; a column that cannot be published has too many values.
+    #[must_use]
+    pub fn profile(&self, rows: u64) -> ColumnProfile {
+        let kind = self.kind.unwrap_or(AttributeType::Text);
+        let distinct = self.kind.map(|_| self.distinct() - u64::from(self.missing > 0));
+        ColumnProfile::of_counts(&self.name, kind, distinct, [rows, self.missing, self.largest()])
+    }
+}

@@ -1,0 +1,90 @@
+//! What cannot be released where the rows are in another engine, with what to do.
+
+use crate::microdata::MAX_ATTRIBUTES;
+use crate::problem::{Fault, Kind};
+use crate::publication::{Algorithm, Guarantee, SubmittedRule, Unit};
+use crate::publish::{BucketPlan, Decision, Design, TableDesign};
+use crate::spec::{InternalUtility, MethodSpec, Specification};
+
+/// The largest number of values of a protected attribute.
+pub(super) const MOST_VALUES: u64 = 1 << 16;
+
+/// The most columns of a table, dropped ones included: dependencies are searched among all of them.
+pub(super) const MOST_COLUMNS: usize = MAX_ATTRIBUTES;
+
+fn unsupported(pointer: &str, detail: impl Into<String>) -> Fault {
+    Fault::new(pointer, Kind::GuaranteeUnsupported, detail)
+}
+
+/// The faults of a specification that asks for what the other engine does not do.
+pub(super) fn faults(specification: &Specification) -> Vec<Fault> {
+    let mut faults = Vec::new();
+    let mut fault = |applies: bool, pointer: &str, detail: &str| {
+        if applies {
+            faults.push(unsupported(pointer, detail));
+        }
+    };
+    let whole = "upload the table, or publish it from a file";
+    match &specification.method {
+        MethodSpec::Anatomy(_) => {}
+        MethodSpec::Versatile(spec) => {
+            let by_rules = matches!(spec.algorithm, Algorithm::Uad | Algorithm::SingleAttribute);
+            let detail = "the other engine plans from rules and counts: use the algorithm uad or single_attribute";
+            fault(!by_rules, "/method/algorithm", detail);
+            fault(spec.addback, "/method/addback", "what may be added depends on rows, which are in the other engine");
+        }
+        other => {
+            let detail = format!(
+                "rows are in the other engine, which does not run {}: use anatomy or versatile, or {whole}",
+                other.name()
+            );
+            fault(true, "/method/type", &detail);
+        }
+    }
+    fault(specification.schema.is_some(), "/schema", "proposed tables are planned, not published");
+    fault(specification.republish.is_some(), "/republish", &format!("nights are drawn from rows: {whole}"));
+    fault(specification.unit != Unit::Row, "", &format!("rows of persons are counted from rows: {whole}"));
+    fault(!specification.excludable.is_empty(), "/attributes", &format!("excludable values need rows: {whole}"));
+    fault(!specification.thresholds.is_empty(), "/method", &format!("thresholds of single values need rows: {whole}"));
+    fault(specification.entropy, "/utility", &format!("the entropy of the model needs rows: {whole}"));
+    let measured = specification.internal != InternalUtility::default();
+    fault(measured, "/internal", &format!("figures of the original need rows: {whole}"));
+    let compares = |rule: &&SubmittedRule| needs_order(rule.guarantee);
+    for rule in specification.method.rules().iter().filter(compares) {
+        let detail = format!("distances along a taxonomy, and references other than the table, need rows: {whole}");
+        faults.push(unsupported(&rule.pointer, detail));
+    }
+    faults
+}
+
+/// Whether a guarantee needs more than the counts of values.
+fn needs_order(guarantee: Guarantee) -> bool {
+    use crate::publication::ValueDistance::Hierarchical;
+    let along = matches!(guarantee, Guarantee::TCloseness { distance: Hierarchical, .. });
+    along || !guarantee.reference().is_table()
+}
+
+/// The faults of a design with a table that the other engine cannot make.
+pub(super) fn faults_of_design(design: &Design) -> Vec<Fault> {
+    if design.decision != Decision::ByRules {
+        return vec![unsupported("/method", "the tables cannot be chosen from rules and counts alone")];
+    }
+    let is_made = |table: &TableDesign| match table {
+        TableDesign::Plain => true,
+        TableDesign::Bucketized(bucketized) => {
+            bucketized.single().is_some()
+                && bucketized.parts.len() == 1
+                && bucketized.parts[0].len() == 1
+                && bucketized.buckets == BucketPlan::Drawn
+                && bucketized.strata.is_none()
+                && bucketized.closed.is_empty()
+        }
+        TableDesign::Sliced(_)
+        | TableDesign::Generalized(_)
+        | TableDesign::Sequential(_)
+        | TableDesign::Decomposed(_) => false,
+    };
+    let detail = "a table has several attributes in its sensitive part, which are dealt row by row: give each rule one sensitive \
+                  attribute, and attributes that predict each other to one rule";
+    design.tables.iter().filter(|table| !is_made(&table.design)).map(|_| unsupported("/method", detail)).collect()
+}

@@ -1,0 +1,13 @@
+//! Releases of tables whose rows stay in another engine: planned here from counts, written and audited there.
+//!
+//! # Citations
+//! docs/spec/ranked.md
+
+pub(super) mod counts;
+pub(super) mod dependencies;
+pub(super) mod limits;
+pub(super) mod port;
+pub(super) mod release;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,173 @@
+//! What a release asks of the engine that has the rows.
+
+use std::collections::BTreeMap;
+
+use crate::microdata::AttributeType;
+use crate::privacy::ValueFrequency;
+use crate::publish::ranked::{BucketContent, RankedPlan, UseKey};
+use crate::report::PartFile;
+
+/// A column of a table in another engine.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct RemoteColumn {
+    /// Its name.
+    pub name: String,
+    /// The type of its values; `None` where they cannot be published, as their equality or text differs between engines.
+    pub kind: Option<AttributeType>,
+    /// The rows without a value.
+    pub missing: u64,
+    /// How many values occur how often, most frequent first; a missing one counts as a value. Empty without a type.
+    pub frequencies: Vec<ValueFrequency>,
+}
+
+/// A value with its rows.
+pub type CountedValue = (Option<String>, u64);
+
+/// How often the values of one column follow from others.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct CountedGroups {
+    /// The distinct values of the determining columns.
+    pub groups: u64,
+    /// The rows without the most frequent value of their group.
+    pub errors: u64,
+}
+
+/// Two columns, and others that they may determine together.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct PairCandidate {
+    /// The columns that may determine.
+    pub pair: [usize; 2],
+    /// The columns that may follow.
+    pub dependents: Vec<usize>,
+}
+
+/// A table to write: plain, or a part of known attributes and a sensitive part that buckets link.
+pub struct RemoteTablePlan {
+    /// `t1`, `t2`, ...
+    pub name: String,
+    /// The columns that both parts, or the plain table, hold, with their published names; a sensitive one is left out.
+    pub known: Vec<PublishedRemoteColumn>,
+    /// The sensitive column and its buckets; `None` for a plain table.
+    pub buckets: Option<RemoteBuckets>,
+}
+
+/// A column that is published.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct PublishedRemoteColumn {
+    /// Its position in the table.
+    pub column: usize,
+    /// Its published name.
+    pub name: String,
+}
+
+/// The buckets of a table.
+pub struct RemoteBuckets {
+    /// The sensitive column.
+    pub sensitive: PublishedRemoteColumn,
+    /// Its values in canonical order; the codes of the plan are positions here.
+    pub values: Vec<Option<String>>,
+    /// Where the rows of each value go.
+    pub plan: RankedPlan,
+    /// The key of the ranks.
+    pub key: UseKey,
+}
+
+/// A part that was written.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct WrittenRemotePart {
+    /// `qi`, `sa` or `rows`.
+    pub name: &'static str,
+    /// Its files, in the order in which they are read.
+    pub files: Vec<PartFile>,
+}
+
+/// A check of the written files, by statements that know neither plan nor key.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum RemoteCheck {
+    /// Each part holds the rows of the source, no more and no fewer.
+    Content,
+    /// The parts of a table have the same buckets, labelled from 1 on.
+    Buckets,
+    /// The parts belong together: by the assignment, which holds the rows of the source, each row is in the bucket that both say.
+    Linkage,
+    /// No bucket is in two files, and each part has just its files.
+    Place,
+    /// Files hold the columns of their part, and nothing that the source says of them.
+    Columns,
+    /// Rows stand in canonical order.
+    Order,
+}
+
+/// What an audit found in the written files of a table.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct RemoteAudit {
+    /// How much broke each check; all are listed.
+    pub broken: BTreeMap<RemoteCheck, u64>,
+    /// How many buckets of the sensitive part have each content; none of a plain table.
+    pub contents: BTreeMap<BucketContent, u64>,
+}
+
+/// The reason why another engine has no answer. It names no value of the data.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum RemoteError {
+    /// The caller cancelled the release.
+    #[error("cancelled")]
+    Cancelled,
+    /// The engine cannot be reached, or was lost.
+    #[error("the engine cannot be reached: {0}")]
+    Unavailable(String),
+    /// The engine refused a statement; the class of its error.
+    #[error("the engine failed: {0}")]
+    Failed(String),
+    /// The table cannot be published so; a sentence that says why and what to do.
+    #[error("{0}")]
+    Unsupported(String),
+    /// The table is not the one that was planned.
+    #[error("the table changed while it was published")]
+    SourceChanged,
+}
+
+/// A table whose rows stay in another engine.
+pub trait RemoteTable {
+    /// The number of rows.
+    fn rows(&self) -> u64;
+
+    /// The columns.
+    fn columns(&self) -> &[RemoteColumn];
+
+    /// The values of a column in canonical order, with their rows.
+    ///
+    /// # Errors
+    /// [`RemoteError`], also where there are more than `most`.
+    fn values(&mut self, column: usize, most: u64) -> Result<Vec<CountedValue>, RemoteError>;
+
+    /// How often each of `dependents` follows from the columns `determinant`, in all rows.
+    ///
+    /// # Errors
+    /// [`RemoteError`]
+    fn determined(&mut self, determinant: &[usize], dependents: &[usize]) -> Result<Vec<CountedGroups>, RemoteError>;
+
+    /// For each candidate, which of its dependents a sample of the rows refutes.
+    ///
+    /// # Errors
+    /// [`RemoteError`]
+    fn refuted(&mut self, candidates: &[PairCandidate]) -> Result<Vec<Vec<bool>>, RemoteError>;
+
+    /// Writes the parts of a table.
+    ///
+    /// # Errors
+    /// [`RemoteError`]
+    fn write(&mut self, table: &RemoteTablePlan) -> Result<Vec<WrittenRemotePart>, RemoteError>;
+
+    /// Audits the parts of a table as they were written.
+    ///
+    /// # Errors
+    /// [`RemoteError`]
+    fn audit(&mut self, table: &RemoteTablePlan) -> Result<RemoteAudit, RemoteError>;
+
+    /// Deletes what must not outlive the release, and makes sure that it is gone: a row's bucket is a secret.
+    ///
+    /// # Errors
+    /// [`RemoteError`] where something is left.
+    fn clear(&mut self) -> Result<(), RemoteError>;
+}

@@ -1,0 +1,431 @@
+//! One release of a table whose rows are in another engine: plan, write, audit, describe.
+
+use super::counts::RemoteCounts;
+use super::dependencies::RemoteDependencies;
+use super::limits::{self, MOST_COLUMNS, MOST_VALUES};
+use super::port::{
+    PublishedRemoteColumn, RemoteAudit, RemoteBuckets, RemoteCheck, RemoteError, RemoteTable, RemoteTablePlan,
+    WrittenRemotePart,
+};
+use crate::control::{Control, Phase};
+use crate::engine::error::EngineError;
+use crate::engine::prepare::known_forms::DescribedDependencies;
+use crate::engine::prepare::wording::method_name;
+use crate::engine::prepare::{PrepareInput, PreparedRelease, feasible, ledger_union, losses, prepare};
+use crate::engine::read_back::figures::{achieved, bucket_sizes, closed, summary};
+use crate::engine::release::run::declared_choices;
+use crate::ledger::EarlierDisclosures;
+use crate::microdata::{Attr, AttrSet, AttributeCounts, AttributeType};
+use crate::problem::{Fault, Kind, Problem};
+use crate::publication::{
+    CellContent, CheckName, DeclaredInputs, Linkage, NoticeKind, Part, Publication, PublishedBytes, PublishedColumn,
+    PublishedTable, RowMeaning, TableName, TableProtection,
+};
+use crate::publish::ranked::{UseKey, contents, plan_buckets};
+use crate::publish::{DesignedTable, PlanRefusal};
+use crate::random::ReleaseKey;
+use crate::report::{
+    Manifest, ManifestInput, Provenance, SpecificationNotice, Utility, WritingEngine, WrittenPart, manifest,
+};
+use crate::spec::Specification;
+use crate::verifier;
+use crate::verifier::{Check, CountedTables, TableContents, VerifierInput, VerifierReport};
+
+/// A release to make in another engine.
+pub struct RemoteOrder<'a> {
+    /// The specification, free of faults.
+    pub specification: &'a Specification,
+    /// The secret key of the release.
+    pub key: &'a ReleaseKey,
+    /// Identity and time of the release.
+    pub provenance: &'a Provenance,
+    /// The engine, for the manifest.
+    pub made_by: WritingEngine,
+}
+
+/// Plans a release from counts, has its parts written and audited by the engine that has the rows, and describes it.
+///
+/// Nothing is left of the assignment of rows to buckets when it returns. The caller makes the release visible.
+///
+/// # Errors
+/// [`EngineError`]: cancelled, refused, or failed. The parts written so far are then worthless.
+pub fn release_remotely(
+    order: &RemoteOrder<'_>,
+    table: &mut dyn RemoteTable,
+    control: &Control,
+) -> Result<Manifest, EngineError> {
+    let released = order.planned(table, control).and_then(|planned| planned.made(table, control));
+    let cleared = table.clear().map_err(as_engine_error);
+    let manifest = released?;
+    // a release beside which the assignment is still to be read is none
+    cleared?;
+    Ok(manifest)
+}
+
+/// An error of the other engine as one of the release.
+pub(super) fn as_engine_error(error: RemoteError) -> EngineError {
+    let failed =
+        |kind: Kind, detail: &str, cause: String| EngineError::Failed { problem: Problem::new(kind, detail), cause };
+    match error {
+        RemoteError::Cancelled => EngineError::Cancelled,
+        RemoteError::Unsupported(detail) => {
+            PlanRefusal(vec![Fault::new("", Kind::GuaranteeUnsupported, detail)]).into()
+        }
+        RemoteError::Unavailable(cause) => {
+            failed(Kind::Unavailable, "the engine with the table cannot be reached; nothing was released", cause)
+        }
+        RemoteError::SourceChanged => {
+            let detail = "the table changed while it was published; nothing was released. Publish it again";
+            EngineError::Refused(Problem::new(Kind::Conflict, detail))
+        }
+        RemoteError::Failed(cause) => {
+            let detail = format!("the engine with the table failed ({cause}); nothing was released");
+            failed(Kind::Internal, &detail, cause.clone())
+        }
+    }
+}
+
+/// A release whose tables are planned.
+struct PlannedRemotely<'a> {
+    order: &'a RemoteOrder<'a>,
+    prepared: PreparedRelease,
+    publication: Publication,
+    plans: Vec<RemoteTablePlan>,
+    kinds: Vec<AttributeType>,
+    values: Vec<usize>,
+    /// The rows of each value of the attributes that rules protect.
+    counts: Vec<(Attr, Vec<u64>)>,
+    rows: u64,
+}
+
+impl<'a> RemoteOrder<'a> {
+    fn planned(&'a self, table: &mut dyn RemoteTable, control: &Control) -> Result<PlannedRemotely<'a>, EngineError> {
+        control.begin(Phase::Plan, 1)?;
+        let specification = self.specification;
+        refuse(limits::faults(specification))?;
+        let (rows, columns) = (table.rows(), table.columns().to_vec());
+        if columns.len() > MOST_COLUMNS {
+            let detail =
+                format!("the table has {} columns, of {MOST_COLUMNS} at most: name a view with fewer", columns.len());
+            refuse(vec![Fault::new("/attributes", Kind::TooManyAttributes, detail)])?;
+        }
+        let protected =
+            specification.method.rules().iter().fold(AttrSet::EMPTY, |all, rule| all.union(rule.protects.attributes()));
+        let mut values = Vec::new();
+        for (index, &place) in specification.used.iter().enumerate() {
+            let is_protected = protected.contains(Attr::from(index));
+            let found = is_protected.then(|| table.values(place, MOST_VALUES)).transpose();
+            values.push(found.map_err(as_engine_error)?);
+        }
+        let dependencies = RemoteDependencies::search(specification, table, control)?;
+        refuse(dependencies.job.misnamed(specification, &[]))?;
+        let of_attributes = specification.used.iter().map(|&place| &columns[place]).collect();
+        let counts = RemoteCounts { rows, columns: of_attributes, values };
+        let earlier = EarlierDisclosures::default();
+        let input = PrepareInput {
+            counts: &counts,
+            rows: None,
+            union: ledger_union(specification, &earlier)?,
+            joined: &earlier.releases,
+            dependencies: dependencies.job.clone(),
+            extended: None,
+            dropped: AttrSet::EMPTY,
+        };
+        let prepared = prepare(specification, input, control)?;
+        feasible(&prepared, specification)?;
+        refuse(limits::faults_of_design(&prepared.design))?;
+        refuse(self.ties(&prepared, &dependencies))?;
+        let (plans, values) = self.plans(&prepared, &counts)?;
+        let publication = self.publication(&prepared, rows);
+        let kinds = counts.columns.iter().map(|column| column.kind.unwrap_or(AttributeType::Text)).collect();
+        let protected = protected.iter().filter_map(|attr| Some((attr, counts.of_values(attr)?)));
+        let protected = protected.collect();
+        let planned =
+            PlannedRemotely { order: self, prepared, publication, plans, kinds, values, counts: protected, rows };
+        planned.judge_plan(control)?;
+        Ok(planned)
+    }
+
+    /// The faults of protected attributes that known dependencies tie to others: their buckets would need the rows.
+    fn ties(&self, prepared: &PreparedRelease, dependencies: &RemoteDependencies) -> Vec<Fault> {
+        let specification = self.specification;
+        let name = |attr: Attr| match specification.names.get(attr.index()) {
+            Some(name) => name.clone(),
+            None => "a column that is not published".to_owned(),
+        };
+        let mut faults = Vec::new();
+        for protected in prepared.design.tables.iter().filter_map(|of| of.bucketized()?.single()).map(|(attr, _)| attr)
+        {
+            let tied = dependencies.tied(protected);
+            if !tied.is_empty() {
+                let mut names: Vec<String> = tied.iter().map(name).collect();
+                names.dedup();
+                let detail = format!(
+                    "known dependencies tie {} to {}; buckets that respect them are made row by row: leave these attributes out, state \
+                     that the adversary does not know the dependency, or publish the table from a file",
+                    name(protected),
+                    names.join(", ")
+                );
+                faults
+                    .push(Fault::new("/method", Kind::GuaranteeUnsupported, detail).with("attribute", name(protected)));
+            }
+        }
+        faults
+    }
+
+    /// The plan of each table, and how many values its sensitive attribute has.
+    fn plans(
+        &self,
+        prepared: &PreparedRelease,
+        counts: &RemoteCounts<'_>,
+    ) -> Result<(Vec<RemoteTablePlan>, Vec<usize>), EngineError> {
+        let published = |attr: Attr| PublishedRemoteColumn {
+            column: self.specification.used[attr.index()],
+            name: self.specification.published_names[attr.index()].clone(),
+        };
+        let (mut plans, mut values_of) = (Vec::new(), Vec::new());
+        for (index, designed) in prepared.design.tables.iter().enumerate() {
+            let name = TableName::at(index).0;
+            let single = designed.bucketized().and_then(|bucketized| bucketized.single());
+            let mut buckets = None;
+            if let Some((attr, guarantees)) = single {
+                let values = counts.values[attr.index()].clone();
+                let values =
+                    values.ok_or_else(|| EngineError::bug("the values of a protected attribute are not known"))?;
+                let (values, rows): (Vec<Option<String>>, Vec<u64>) = values.into_iter().unzip();
+                let plan = plan_buckets(&rows, guarantees, self.key, &name);
+                let plan = plan.map_err(|error| EngineError::bug(error.to_string()))?;
+                values_of.push(values.len());
+                buckets = Some(RemoteBuckets {
+                    sensitive: published(attr),
+                    values,
+                    plan,
+                    key: UseKey::of_ranks(self.key, &name),
+                });
+            } else {
+                values_of.push(0);
+            }
+            let sensitive = single.map_or(AttrSet::EMPTY, |(attr, _)| AttrSet::one(attr));
+            let known = designed.attributes.minus(sensitive).iter().map(published).collect();
+            plans.push(RemoteTablePlan { name, known, buckets });
+        }
+        Ok((plans, values_of))
+    }
+
+    fn publication(&self, prepared: &PreparedRelease, rows: u64) -> Publication {
+        let table = |(index, designed): (usize, &DesignedTable)| {
+            let (sensitive, protection) = match designed.bucketized() {
+                Some(bucketized) => (bucketized.sensitive(), TableProtection::Guarding(bucketized.guards.clone())),
+                None => (AttrSet::EMPTY, TableProtection::Plain),
+            };
+            let known = designed.attributes.minus(sensitive);
+            let parts = match sensitive.is_empty() {
+                true => vec![self.part("rows", known, false, rows)],
+                false => vec![self.part("qi", known, true, rows), self.part("sa", sensitive, true, rows)],
+            };
+            PublishedTable { name: TableName::at(index), parts, protection }
+        };
+        Publication {
+            tables: prepared.design.tables.iter().enumerate().map(table).collect(),
+            rules: prepared.design.protection(),
+            method_details: prepared.design.details.clone(),
+            suppressed: 0,
+        }
+    }
+
+    fn part(&self, name: &str, attributes: AttrSet, bucketed: bool, rows: u64) -> Part {
+        let column = |attribute: Attr| PublishedColumn {
+            attribute,
+            name: self.specification.published_names[attribute.index()].clone(),
+            cells: CellContent::Exact,
+        };
+        let columns = attributes.iter().map(column).collect();
+        Part { name: name.to_owned(), columns, rows: RowMeaning::Tuples, bucketed, len: rows, null: None }
+    }
+}
+
+fn refuse(faults: Vec<Fault>) -> Result<(), PlanRefusal> {
+    if faults.is_empty() { Ok(()) } else { Err(PlanRefusal(faults)) }
+}
+
+/// Parts that cannot be opened here.
+struct PartsElsewhere;
+
+impl PublishedBytes for PartsElsewhere {
+    fn open(&self, _: &str) -> std::io::Result<Box<dyn std::io::Read + '_>> {
+        Err(std::io::Error::new(std::io::ErrorKind::Unsupported, "the parts are in another engine"))
+    }
+}
+
+impl PlannedRemotely<'_> {
+    /// Holds the claims against the verifier's definitions before anything is written.
+    fn judge_plan(&self, control: &Control) -> Result<(), EngineError> {
+        let planned = self.plans.iter().zip(&self.values).map(|(plan, &values)| {
+            let buckets = plan.buckets.as_ref().map(|of| contents(&of.plan.segments)).unwrap_or_default();
+            TableContents { buckets, values }
+        });
+        let report = self.judged(&planned.collect::<Vec<_>>(), control)?;
+        let Some(broken) = report.checks.iter().find(|check| !check.passed) else { return Ok(()) };
+        match broken.check {
+            CheckName::Dependencies | CheckName::Gnf => {
+                let because = broken.detail.as_deref().unwrap_or_default();
+                let detail = format!(
+                    "with counts alone the tables do not keep every rule ({because}): publish the table from a file, or fewer attributes"
+                );
+                Ok(refuse(vec![Fault::new("/method", Kind::GuaranteeUnsupported, detail)])?)
+            }
+            _ => Err(EngineError::bug(format!("a plan breaks its claims: {:?}", broken.detail))),
+        }
+    }
+
+    fn judged(&self, found: &[TableContents], control: &Control) -> Result<VerifierReport, EngineError> {
+        let Self { order: RemoteOrder { specification, .. }, prepared, publication, .. } = self;
+        let known = prepared.dependencies.all.iter().map(|of| (of.determinant, AttrSet::one(of.dependent)));
+        let known: Vec<(AttrSet, AttrSet)> = known.collect();
+        let names = prepared.dependencies.names(specification);
+        let input = VerifierInput {
+            publication,
+            submitted: specification.method.rules(),
+            dependencies: &known,
+            dependency_search: None,
+            parts: &PartsElsewhere,
+            original: None,
+            dropped: &[],
+            witness: None,
+            names: &names,
+            kinds: &[],
+            accounted: AttrSet::first(specification.names.len()),
+            excludable: &specification.excludable,
+            taxonomies: &specification.taxonomies,
+            earlier_releases: None,
+            thresholds: &specification.thresholds,
+            closes: specification.method.closed_reason().is_some(),
+        };
+        let found = CountedTables { contents: found, counts: &self.counts };
+        Ok(verifier::verify_contents(&input, found, control)?)
+    }
+
+    /// Has the tables written and audited; the manifest of what was found.
+    fn made(self, table: &mut dyn RemoteTable, control: &Control) -> Result<Manifest, EngineError> {
+        control.begin(Phase::Write, self.plans.len() as u64)?;
+        let mut written = Vec::new();
+        for plan in &self.plans {
+            written.push(self.written(plan, table.write(plan).map_err(as_engine_error)?)?);
+            control.advance(1)?;
+        }
+        control.begin(Phase::Verify, self.plans.len() as u64)?;
+        let mut audits = Vec::new();
+        for plan in &self.plans {
+            audits.push(table.audit(plan).map_err(as_engine_error)?);
+            control.advance(1)?;
+        }
+        let verification = self.verified(audits, control)?;
+        Ok(self.manifest(&written, &verification))
+    }
+
+    /// The files of a table, if they hold as many rows as the table.
+    fn written(&self, plan: &RemoteTablePlan, parts: Vec<WrittenRemotePart>) -> Result<Vec<WrittenPart>, EngineError> {
+        let expected: &[&str] = if plan.buckets.is_some() { &["qi", "sa"] } else { &["rows"] };
+        if parts.iter().map(|part| part.name).ne(expected.iter().copied()) {
+            return Err(EngineError::bug("the engine wrote other parts than were planned"));
+        }
+        let kind = |column: &PublishedRemoteColumn| {
+            let attribute = self.order.specification.used.iter().position(|&used| used == column.column);
+            attribute.map_or(AttributeType::Text, |attribute| self.kinds[attribute])
+        };
+        let part = |part: WrittenRemotePart| {
+            if part.files.iter().map(|file| file.rows).sum::<u64>() != self.rows {
+                return Err(EngineError::bug(format!(
+                    "part {} of {} has other rows than the table",
+                    part.name, plan.name
+                )));
+            }
+            let types = match (part.name, &plan.buckets) {
+                ("sa", Some(buckets)) => vec![kind(&buckets.sensitive)],
+                _ => plan.known.iter().map(kind).collect(),
+            };
+            Ok(WrittenPart { sha256: None, files: part.files, types })
+        };
+        parts.into_iter().map(part).collect()
+    }
+
+    /// The checks of the written files: those of the engine that has the rows, and those of the contents that it counted.
+    fn verified(&self, audits: Vec<RemoteAudit>, control: &Control) -> Result<VerifierReport, EngineError> {
+        use RemoteCheck::{Buckets, Columns, Content, Linkage as Linked, Order, Place};
+        let mut broken: Vec<(RemoteCheck, u64)> = Vec::new();
+        for (plan, audit) in self.plans.iter().zip(&audits) {
+            let needed: &[RemoteCheck] = match plan.buckets {
+                Some(_) => &[Content, Buckets, Linked, Place, Columns, Order],
+                None => &[Content, Place, Columns, Order],
+            };
+            // a check without an answer counts as broken
+            broken.extend(needed.iter().map(|check| (*check, audit.broken.get(check).copied().unwrap_or(1))));
+        }
+        let found = audits.into_iter().zip(&self.values);
+        let found = found.map(|(audit, &values)| TableContents { buckets: audit.contents, values });
+        let mut report = self.judged(&found.collect::<Vec<_>>(), control)?;
+        let of_engine = [
+            (CheckName::Content, [Content, Linked].as_slice()),
+            (CheckName::Buckets, &[Buckets, Place]),
+            (CheckName::Order, &[Order]),
+            (CheckName::Columns, &[Columns]),
+        ];
+        for (name, checks) in of_engine {
+            let failed = broken.iter().filter(|(check, count)| checks.contains(check) && *count > 0).count();
+            let detail = (failed > 0).then(|| format!("{failed} checks of the written files failed"));
+            match report.checks.iter_mut().find(|check| check.check == name) {
+                Some(check) if detail.is_some() => *check = Check { check: name, passed: false, detail },
+                Some(_) => {}
+                None => report.checks.push(Check { check: name, passed: detail.is_none(), detail }),
+            }
+        }
+        report.checks.sort_by_key(|check| CheckName::OF_VERIFIER.iter().position(|name| *name == check.check));
+        if !report.verified() {
+            let failed = report.checks.iter().filter(|check| !check.passed);
+            let failed: Vec<String> =
+                failed.map(|check| format!("{}: {}", check.check, check.detail.as_deref().unwrap_or(""))).collect();
+            return Err(EngineError::bug(format!("the audit of the written files failed: {}", failed.join("; "))));
+        }
+        report.linkage = Linkage::Checked;
+        Ok(report)
+    }
+
+    fn manifest(&self, written: &[Vec<WrittenPart>], verification: &VerifierReport) -> Manifest {
+        let Self { order, prepared, publication, .. } = self;
+        let RemoteOrder { specification, provenance, made_by, .. } = order;
+        let dependencies = &prepared.dependencies;
+        let described = DescribedDependencies { dependencies, design: &prepared.design, specification };
+        let mut warnings = declared_choices(specification);
+        warnings.extend(described.notices());
+        warnings.extend(losses::describe_losses(specification, &prepared.design));
+        warnings.push(SpecificationNotice {
+            r#type: NoticeKind::ExposureNotComplete,
+            pointer: None,
+            detail: "what columns that no rule protects reveal was not counted, as the rows are in another engine"
+                .to_owned(),
+        });
+        let rules = 0..publication.rules.len();
+        manifest(ManifestInput {
+            provenance,
+            method: method_name(&specification.method, &prepared.design.decision),
+            publication,
+            names: &dependencies.names(specification),
+            written,
+            verification: summary(verification),
+            utility: Utility::of_parts(bucket_sizes(verification, publication), Vec::new()),
+            achieved: rules.clone().map(|rule| achieved(verification, publication, rule)).collect(),
+            closed: rules.map(|rule| closed(verification, publication, rule)).collect(),
+            exposures: None,
+            made_by: Some(made_by.clone()),
+            dependencies: described.in_json(),
+            determined: described.determined(publication.rules.iter().map(|rule| rule.known)),
+            declared: DeclaredInputs {
+                excluded: &specification.excludable,
+                taxonomies: &specification.taxonomies,
+                thresholds: &specification.thresholds,
+                unit: &specification.unit,
+            },
+            warnings,
+        })
+    }
+}

@@ -1,0 +1,286 @@
+//! Releases of a table in memory that stands in for another engine.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+
+use super::port::{
+    CountedGroups, CountedValue, PairCandidate, RemoteAudit, RemoteCheck, RemoteColumn, RemoteError, RemoteTable,
+    RemoteTablePlan, WrittenRemotePart,
+};
+use super::release::{RemoteOrder, release_remotely};
+use crate::control::Control;
+use crate::engine::EngineError;
+use crate::microdata::AttributeType;
+use crate::privacy::ValueFrequency;
+use crate::publication::{CompositionMode, Linkage, Unit};
+use crate::publish::ranked::contents;
+use crate::random::ReleaseKey;
+use crate::report::{Manifest, PartFile, Provenance, WritingEngine};
+use crate::spec::{self, ColumnFacts, DatasetSchema, DocumentSource, Specification};
+
+/// What the stand-in does wrong.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+enum EngineFault {
+    #[default]
+    None,
+    /// A check of the audit finds something.
+    Broken(RemoteCheck),
+    /// A check of the audit has no answer.
+    Unanswered(RemoteCheck),
+    /// The written sensitive part has all rows of a value in one bucket.
+    OneBucket,
+    /// A part lacks a row.
+    LostRow,
+    /// The assignment cannot be deleted.
+    Kept,
+}
+
+/// A table in memory.
+struct TableInMemory {
+    columns: Vec<RemoteColumn>,
+    rows: Vec<Vec<String>>,
+    fault: EngineFault,
+    cleared: bool,
+    written: usize,
+}
+
+impl TableInMemory {
+    fn new(names: &[&str], rows: Vec<Vec<String>>) -> Self {
+        let column = |(at, name): (usize, &&str)| {
+            let mut counts: BTreeMap<&String, u64> = BTreeMap::new();
+            rows.iter().for_each(|row| *counts.entry(&row[at]).or_default() += 1);
+            let mut frequencies: BTreeMap<u64, u64> = BTreeMap::new();
+            counts.values().for_each(|rows| *frequencies.entry(*rows).or_default() += 1);
+            let frequencies = frequencies.into_iter().rev().map(|(rows, values)| ValueFrequency { rows, values });
+            RemoteColumn {
+                name: (*name).to_owned(),
+                kind: Some(AttributeType::Text),
+                missing: 0,
+                frequencies: frequencies.collect(),
+            }
+        };
+        let columns = names.iter().enumerate().map(column).collect();
+        Self { columns, rows, fault: EngineFault::None, cleared: false, written: 0 }
+    }
+
+    fn with(self, fault: EngineFault) -> Self {
+        Self { fault, ..self }
+    }
+}
+
+impl RemoteTable for TableInMemory {
+    fn rows(&self) -> u64 {
+        self.rows.len() as u64
+    }
+
+    fn columns(&self) -> &[RemoteColumn] {
+        &self.columns
+    }
+
+    fn values(&mut self, column: usize, most: u64) -> Result<Vec<CountedValue>, RemoteError> {
+        let mut counts: BTreeMap<&String, u64> = BTreeMap::new();
+        self.rows.iter().for_each(|row| *counts.entry(&row[column]).or_default() += 1);
+        match counts.len() as u64 > most {
+            true => Err(RemoteError::Unsupported("too many values".to_owned())),
+            false => Ok(counts.into_iter().map(|(value, rows)| (Some(value.clone()), rows)).collect()),
+        }
+    }
+
+    fn determined(&mut self, determinant: &[usize], dependents: &[usize]) -> Result<Vec<CountedGroups>, RemoteError> {
+        let counted = |&dependent: &usize| {
+            let mut groups: BTreeMap<Vec<&String>, BTreeMap<&String, u64>> = BTreeMap::new();
+            for row in &self.rows {
+                let group = determinant.iter().map(|&at| &row[at]).collect();
+                *groups.entry(group).or_default().entry(&row[dependent]).or_default() += 1;
+            }
+            let right: u64 = groups.values().filter_map(|group| group.values().max()).sum();
+            CountedGroups { groups: groups.len() as u64, errors: self.rows() - right }
+        };
+        Ok(dependents.iter().map(counted).collect())
+    }
+
+    fn refuted(&mut self, candidates: &[PairCandidate]) -> Result<Vec<Vec<bool>>, RemoteError> {
+        let refuted = |of: &PairCandidate| {
+            Ok(self.determined(&of.pair, &of.dependents)?.iter().map(|of| of.errors > 0).collect())
+        };
+        candidates.iter().map(refuted).collect()
+    }
+
+    fn write(&mut self, table: &RemoteTablePlan) -> Result<Vec<WrittenRemotePart>, RemoteError> {
+        self.written += 1;
+        let rows = self.rows() - u64::from(self.fault == EngineFault::LostRow);
+        let part = |name: &'static str| WrittenRemotePart {
+            name,
+            files: vec![PartFile {
+                file: format!("{}.{name}/00000.parquet", table.name),
+                rows,
+                bytes: 1,
+                sha256: "00".repeat(32),
+            }],
+        };
+        Ok(if table.buckets.is_some() { vec![part("qi"), part("sa")] } else { vec![part("rows")] })
+    }
+
+    fn audit(&mut self, table: &RemoteTablePlan) -> Result<RemoteAudit, RemoteError> {
+        use RemoteCheck::{Buckets, Columns, Content, Linkage, Order, Place};
+        let mut audit = RemoteAudit::default();
+        audit.broken.extend([Content, Buckets, Linkage, Place, Columns, Order].map(|check| (check, 0)));
+        match self.fault {
+            EngineFault::Broken(check) => _ = audit.broken.insert(check, 3),
+            EngineFault::Unanswered(check) => _ = audit.broken.remove(&check),
+            _ => {}
+        }
+        if let Some(buckets) = &table.buckets {
+            audit.contents = contents(&buckets.plan.segments);
+            if self.fault == EngineFault::OneBucket {
+                audit.contents = BTreeMap::from([(vec![(0, 2)], 1)]);
+            }
+        }
+        Ok(audit)
+    }
+
+    fn clear(&mut self) -> Result<(), RemoteError> {
+        self.cleared = true;
+        match self.fault {
+            EngineFault::Kept => Err(RemoteError::Failed("the folder is still there".to_owned())),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// People whose ages and wards say nothing of their diseases.
+fn patients(rows: usize) -> TableInMemory {
+    let row = |at: usize| {
+        let mixed = at.wrapping_mul(2_654_435_761) >> 7;
+        let words = ["asthma", "flu", "gout", "measles", "mumps", "ulcer", "stroke"];
+        vec![format!("{:02}", mixed % 60), format!("w{}", mixed / 64 % 9), words[mixed / 1024 % 7].to_owned()]
+    };
+    TableInMemory::new(&["age", "ward", "disease"], (0..rows).map(row).collect())
+}
+
+fn specification(document: &Value, table: &TableInMemory) -> Specification {
+    let facts = table.columns.iter().map(|of| ColumnFacts::new(&of.profile(table.rows()), table.rows()));
+    let facts: Vec<ColumnFacts> = facts.collect();
+    let schema = DatasetSchema { columns: &facts, keys: &[], unit: &Unit::Row };
+    let read = spec::read(document, &schema, DocumentSource::CommandLine);
+    assert_eq!(read.faults, []);
+    read.specification.unwrap()
+}
+
+fn released(document: &Value, table: &mut TableInMemory) -> Result<Manifest, EngineError> {
+    let specification = specification(document, table);
+    let provenance = Provenance {
+        id: None,
+        series: None,
+        created_at: "2026-01-01T00:00:00Z".to_owned(),
+        composition: CompositionMode::None,
+        identity: None,
+        reproducible: false,
+    };
+    let made_by = WritingEngine { engine: "memory".to_owned(), version: "1".to_owned() };
+    let key = ReleaseKey::from_bytes([3; 32]);
+    let order = RemoteOrder { specification: &specification, key: &key, provenance: &provenance, made_by };
+    release_remotely(&order, table, &Control::default())
+}
+
+fn anatomy(l: u64) -> Value {
+    json!({"method": {"type": "anatomy", "quasi_identifiers": ["age", "ward"], "sensitive": "disease",
+                      "guarantee": {"type": "l_diversity", "l": l}}})
+}
+
+/// The details of all faults of a refusal.
+fn refused(result: Result<Manifest, EngineError>) -> String {
+    match result {
+        Err(EngineError::Refused(problem)) => problem.errors.into_iter().map(|fault| fault.detail).collect(),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_release_says_what_its_buckets_hold() {
+    let mut table = patients(600);
+    let manifest = released(&anatomy(4), &mut table).unwrap();
+    assert!(table.cleared);
+    assert!(manifest.verification.verified);
+    assert_eq!(manifest.verification.linkage, Linkage::Checked);
+    let achieved = manifest.rules[0].achieved.unwrap();
+    let worst = achieved.worst_posterior.unwrap();
+    assert!(worst.count * 4 <= worst.of, "{worst:?}");
+    assert_eq!(achieved.smallest_bucket, 4);
+    let sizes: u64 = manifest.utility.bucket_sizes.iter().map(|of| of.size * of.buckets).sum();
+    assert_eq!(sizes, 600);
+    let [part, _] = &manifest.tables[0].parts[..] else { panic!("{:?}", manifest.tables) };
+    assert_eq!((part.file.clone(), part.sha256.clone(), part.csv()), (None, None, "t1.qi.csv".to_owned()));
+    assert_eq!(manifest.made_by.map(|of| of.engine).as_deref(), Some("memory"));
+    // nothing was read of what nothing protects, and the release says so
+    assert_eq!(manifest.exposures, None);
+    assert!(manifest.warnings.iter().any(|of| of.detail.contains("was not counted")), "{:?}", manifest.warnings);
+}
+
+#[test]
+fn other_guarantees_are_judged_on_contents() {
+    let guarantee = json!({"type": "t_closeness", "t": 0.3});
+    let document = json!({"method": {"type": "anatomy", "quasi_identifiers": ["age", "ward"], "sensitive": "disease",
+                                     "guarantee": guarantee}});
+    let manifest = released(&document, &mut patients(600)).unwrap();
+    let distance = manifest.rules[0].achieved.unwrap().distance.unwrap();
+    assert!(distance > 0.0 && distance <= 0.3, "{distance}");
+}
+
+#[test]
+fn every_fault_of_the_engine_keeps_the_release_back() {
+    use RemoteCheck::{Buckets, Columns, Content, Linkage, Order, Place};
+    let checks = [Content, Buckets, Linkage, Place, Columns, Order];
+    let broken = checks.map(EngineFault::Broken).into_iter().chain(checks.map(EngineFault::Unanswered));
+    for fault in broken.chain([EngineFault::OneBucket, EngineFault::LostRow, EngineFault::Kept]) {
+        let mut table = patients(600).with(fault);
+        let result = released(&anatomy(4), &mut table);
+        assert!(matches!(result, Err(EngineError::Failed { .. })), "{fault:?}: {result:?}");
+        assert!(table.cleared, "{fault:?}");
+    }
+}
+
+/// The attack: of a disease its chapter is known, and the chapter is published as a known attribute.
+#[test]
+fn a_diagnosis_that_names_its_chapter_is_refused() {
+    let mut table = patients(600);
+    table.rows.iter_mut().for_each(|row| row[1] = format!("chapter of {}", &row[2][..1]));
+    let mut table = TableInMemory::new(&["age", "ward", "disease"], table.rows);
+    let detail = refused(released(&anatomy(2), &mut table));
+    assert!(detail.contains("known dependencies tie disease to ward"), "{detail}");
+    assert_eq!(table.written, 0);
+}
+
+/// The same through a column that is not published: ward says the team, and the team the disease.
+#[test]
+fn a_dropped_column_that_ties_is_refused() {
+    let patients = patients(600);
+    let team = |row: &Vec<String>| format!("team {}", &row[2][..1]);
+    let ward = |row: &Vec<String>, at: usize| format!("{} {}", team(row), at % 5);
+    let rows = patients.rows.iter().enumerate();
+    let rows = rows.map(|(at, row)| vec![row[0].clone(), ward(row, at), row[2].clone(), team(row)]).collect();
+    let mut table = TableInMemory::new(&["age", "ward", "disease", "team"], rows);
+    let mut document = anatomy(2);
+    document["attributes"] = json!({"team": {"drop": true}});
+    let detail = refused(released(&document, &mut table));
+    assert!(detail.contains("known dependencies tie disease to"), "{detail}");
+}
+
+#[test]
+fn what_needs_rows_is_refused_before_anything_is_written() {
+    let slicing = json!({"method": {"type": "slicing", "sensitive": "disease", "guarantee": {"type": "l_diversity", "l": 2},
+                                    "columns": {"explicit": [["age"], ["ward", "disease"]]}}});
+    let versatile = |algorithm: &str| {
+        json!({"method": {"type": "versatile", "algorithm": algorithm, "rules": ["age, ward -> disease"],
+                          "default_guarantee": {"type": "l_diversity", "l": 2}}})
+    };
+    for (document, said) in [(slicing, "does not run slicing"), (versatile("gd"), "uad or single_attribute")] {
+        let mut table = patients(600);
+        let detail = refused(released(&document, &mut table));
+        assert!(detail.contains(said), "{detail}");
+        assert_eq!(table.written, 0);
+    }
+    let manifest = released(&versatile("uad"), &mut patients(600)).unwrap();
+    assert!(manifest.verification.verified);
+}

@@ -1,0 +1,126 @@
+//! Folders that both the engine and this process reach: the files of the release, and the scratch that goes away.
+
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+use sha2::{Digest, Sha256};
+
+use crate::report::PartFile;
+
+/// Names that an engine leaves beside its files.
+const MARKS: [&str; 2] = ["_SUCCESS", "._SUCCESS.crc"];
+
+/// The folders of one attempt.
+pub struct SharedFolders {
+    release: PathBuf,
+    scratch: PathBuf,
+}
+
+impl SharedFolders {
+    /// Files go to `release`, which exists; what must not outlive the release to a new folder in `scratch`, outside of it.
+    ///
+    /// # Errors
+    /// When the scratch folder cannot be made, or is in the folder of the release.
+    pub fn new(release: &Path, scratch: &Path) -> io::Result<Self> {
+        let (release, scratch) = (fs::canonicalize(release)?, fs::canonicalize(scratch)?);
+        if scratch.starts_with(&release) || release.starts_with(&scratch) {
+            return Err(io::Error::new(
+                io::ErrorKind::InvalidInput,
+                "the scratch folder and the folder of the release contain each other",
+            ));
+        }
+        let scratch = scratch.join(format!("guardian-{}", uuid::Uuid::now_v7()));
+        fs::create_dir(&scratch)?;
+        Ok(Self { release, scratch })
+    }
+
+    /// The folder of a part, as the engine writes it.
+    pub(super) fn part(&self, name: &str) -> String {
+        self.release.join(name).display().to_string()
+    }
+
+    /// A folder in the scratch.
+    pub(super) fn staged(&self, name: &str) -> String {
+        self.scratch.join(name).display().to_string()
+    }
+
+    /// The path of a file of the release.
+    pub(super) fn path(&self, file: &str) -> PathBuf {
+        self.release.join(file)
+    }
+
+    /// Gives the files of a part their names: that of its place `p` and no more. Anything else in the folder is an error.
+    pub(super) fn settle(&self, name: &str) -> io::Result<Vec<PartFile>> {
+        let folder = self.release.join(name);
+        let unexpected = |path: &Path| io::Error::other(format!("{} is not expected there", path.display()));
+        let mut places = Vec::new();
+        for entry in fs::read_dir(&folder)? {
+            let path = entry?.path();
+            let file_name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+            match file_name.strip_prefix("p=").map(str::parse::<u64>) {
+                Some(Ok(place)) => places.push((place, path)),
+                _ if MARKS.contains(&file_name) => fs::remove_file(&path)?,
+                _ => return Err(unexpected(&path)),
+            }
+        }
+        places.sort_unstable();
+        let mut files = Vec::new();
+        for (place, path) in places {
+            let mut found = Vec::new();
+            for entry in fs::read_dir(&path)? {
+                let path = entry?.path();
+                let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+                match (name.ends_with(".crc"), name.ends_with(".parquet")) {
+                    (true, _) => fs::remove_file(&path)?,
+                    (false, true) => found.push(path),
+                    (false, false) => return Err(unexpected(&path)),
+                }
+            }
+            let [file] = &found[..] else {
+                return Err(io::Error::other(format!("{} has no single file", path.display())));
+            };
+            let named = format!("{name}/{place:05}.parquet");
+            fs::rename(file, self.release.join(&named))?;
+            fs::remove_dir(&path)?;
+            files.push(named);
+        }
+        files.into_iter().map(|file| self.described(file)).collect()
+    }
+
+    /// A file with its size and digest; its rows are read from its footer.
+    fn described(&self, file: String) -> io::Result<PartFile> {
+        let mut opened = File::open(self.release.join(&file))?;
+        let (mut hash, mut block, mut bytes) = (Sha256::new(), vec![0; 1 << 16], 0);
+        loop {
+            let read = opened.read(&mut block)?;
+            if read == 0 {
+                break;
+            }
+            hash.update(&block[..read]);
+            bytes += read as u64;
+        }
+        opened.sync_all()?;
+        let sha256 = hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
+        Ok(PartFile { file, rows: 0, bytes, sha256 })
+    }
+
+    /// Deletes the scratch of this attempt.
+    ///
+    /// # Errors
+    /// When something is left.
+    pub fn clear(&self) -> io::Result<()> {
+        match fs::remove_dir_all(&self.scratch) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+        if self.scratch.exists() { Err(io::Error::other("the scratch of the release is still there")) } else { Ok(()) }
+    }
+}
+
+impl Drop for SharedFolders {
+    fn drop(&mut self) {
+        // `clear` returned an error before
+        let _ = self.clear();
+    }
+}

@@ -1,0 +1,213 @@
+//! The statements of a release, as texts: of columns, of keyed rows, of parts.
+
+use super::source::{identifier, parquet};
+use crate::engine::{PublishedRemoteColumn, RemoteBuckets};
+
+/// The number of one array: an engine refuses longer ones.
+const ARRAY: u64 = 1 << 16;
+/// The most rows of one file of a part.
+const ROWS_OF_FILE: u64 = 1 << 21;
+/// Rows of a slice of the keyed number: a task sorts about as many.
+const ROWS_OF_SLICE: u64 = 1 << 20;
+/// The bits of the keyed number.
+const BITS: u32 = 60;
+
+/// The number of files of a part.
+pub(super) const fn files(rows: u64) -> u64 {
+    let files = rows.div_ceil(ROWS_OF_FILE);
+    if files == 0 { 1 } else { files }
+}
+
+/// The bits by which the keyed number is cut into slices: at most 12.
+pub(super) const fn slice_bits(rows: u64) -> u32 {
+    let slices = rows / ROWS_OF_SLICE;
+    let bits = u64::BITS - slices.leading_zeros();
+    if bits > 12 { 12 } else { bits }
+}
+
+/// The name of a column of the source in all statements: names of the table stand only in the first and in the last ones.
+pub(super) fn column(place: usize) -> String {
+    format!("c{place}")
+}
+
+/// Columns by name, separated by commas, with a prefix.
+pub(super) fn list(prefix: &str, columns: &[String]) -> String {
+    columns.iter().map(|column| format!("{prefix}{column}")).collect::<Vec<_>>().join(", ")
+}
+
+/// The encoding of a cell: a missing one is a dash; others are the length of their text in bytes, a colon and the text.
+pub(super) fn cell(column: &str) -> String {
+    let text = format!("cast({column} as string)");
+    format!("case when {column} is null then '-' else cast(octet_length({text}) as string) || ':' || {text} end")
+}
+
+fn encoded(columns: &[String]) -> String {
+    columns.iter().map(|column| format!("({})", cell(column))).collect::<Vec<_>>().join(" || ")
+}
+
+/// The first 60 bits of a digest in hexadecimal.
+fn number(digest: &str) -> String {
+    format!("cast(conv(substr({digest}, 1, 15), 16, 10) as bigint)")
+}
+
+/// Canonical order: missing first.
+pub(super) fn order(columns: &[String]) -> String {
+    columns.iter().map(|column| format!("{column} asc nulls first")).collect::<Vec<_>>().join(", ")
+}
+
+/// The numbers from 0 below `count` beside each row, as `x`.
+fn numbers(count: &str) -> String {
+    let last = ARRAY - 1;
+    format!(
+        "lateral view explode(sequence(0L, ({count} - 1L) div {ARRAY}L)) e1 as x1 \
+         lateral view explode(sequence(x1 * {ARRAY}L, least(x1 * {ARRAY}L + {last}L, {count} - 1L))) e2 as x"
+    )
+}
+
+/// The statements of one bucketized table. `columns` are all that the release uses.
+pub(super) struct BucketStatements<'a> {
+    /// The name of the table.
+    pub(super) table: &'a str,
+    /// The columns of the source view.
+    pub(super) columns: &'a [String],
+    /// The rows of the table.
+    pub(super) rows: u64,
+    /// The sensitive attribute and its buckets.
+    pub(super) buckets: &'a RemoteBuckets,
+}
+
+impl BucketStatements<'_> {
+    fn sensitive(&self) -> String {
+        column(self.buckets.sensitive.column)
+    }
+
+    /// Every row with its number among equal rows and its keyed number. Equal rows are numbered before they are hashed: else they
+    /// would stand side by side, and neighbouring buckets would say which of them share a value.
+    pub(super) fn keyed(&self) -> String {
+        let (table, all) = (self.table, list("", self.columns));
+        let mut hashed = self.columns.to_vec();
+        hashed.push("copy".to_owned());
+        let (number, value) = (number(&format!("sha2(k || {}, 256)", encoded(&hashed))), cell(&self.sensitive()));
+        let counted = format!("select {all}, count(*) as m from src group by {all}");
+        let copies = format!("select z.*, x + 1 as copy from ({counted}) z {}", numbers("m"));
+        format!("select {all}, copy, {value} as v, {number} as h from ({copies}) y cross join key_{table}")
+    }
+
+    fn slice(&self) -> String {
+        format!("shiftright(h, {})", BITS - slice_bits(self.rows))
+    }
+
+    /// The rows of each value and slice.
+    pub(super) fn counted(&self) -> String {
+        let (table, slice) = (self.table, self.slice());
+        format!("select v, {slice} as j, count(*) as m from keyed_{table} group by v, {slice}")
+    }
+
+    /// The label of a position of a segment `g`.
+    fn label(position: &str) -> String {
+        format!("cast(1 + (g.a * (g.base + (g.pos + {position}) % g.nb) + g.b) % g.total as int)")
+    }
+
+    /// Every row with the label of its bucket: the assignment, which is secret.
+    pub(super) fn assigned(&self) -> String {
+        let (table, slice) = (self.table, self.slice());
+        let (all, ordered, label) = (list("r.", self.columns), order(self.columns), Self::label("o.skip + r.i - g.lo"));
+        format!(
+            "select /*+ BROADCAST(o, g) */ {all}, {label} as bucket from (select *, {slice} as j, row_number() over (partition by v, \
+             {slice} order by h, {ordered}, copy) - 1 as i from keyed_{table}) r join offset_{table} o on o.v = r.v and o.j = r.j join \
+             segment_{table} g on g.v = r.v and o.skip + r.i >= g.lo and o.skip + r.i < g.hi"
+        )
+    }
+
+    /// The file of a bucket, by its label.
+    fn file(&self) -> String {
+        let buckets = self.buckets.plan.buckets().div_ceil(files(self.rows));
+        format!("cast((bucket - 1) div {buckets} as int)")
+    }
+
+    /// The part of known attributes, from the assignment that was staged in `folder`.
+    pub(super) fn known_part(&self, known: &[PublishedRemoteColumn], folder: &str) -> String {
+        let names: Vec<String> = known.iter().map(|of| identifier(&of.name)).collect();
+        let named = renamed(known);
+        let comma = if known.is_empty() { "" } else { ", " };
+        let (file, staged) = (self.file(), parquet(folder));
+        format!(
+            "select bucket{comma}{named}, {file} as p from {staged} distribute by p sort by p, bucket{comma}{}",
+            order(&names)
+        )
+    }
+
+    /// The sensitive part, from the plan alone.
+    pub(super) fn sensitive_part(&self) -> String {
+        let (table, file, label) = (self.table, self.file(), Self::label("g.lo + x"));
+        let name = identifier(&self.buckets.sensitive.name);
+        let made = format!("select {label} as bucket, g.s from piece_{table} g {}", numbers("(g.hi - g.lo)"));
+        format!(
+            "select bucket, s as {name}, {file} as p from ({made}) y distribute by p sort by p, bucket, {name} asc nulls first"
+        )
+    }
+}
+
+/// Columns of the source under their published names.
+pub(super) fn renamed(columns: &[PublishedRemoteColumn]) -> String {
+    let named = columns.iter().map(|of| format!("{} as {}", column(of.column), identifier(&of.name)));
+    named.collect::<Vec<_>>().join(", ")
+}
+
+/// A table of whole tuples, from the rows that were staged in `folder`. The file of a tuple follows from what it holds.
+pub(super) fn plain_part(columns: &[PublishedRemoteColumn], rows: u64, folder: &str) -> String {
+    let own: Vec<String> = columns.iter().map(|of| column(of.column)).collect();
+    let names: Vec<String> = columns.iter().map(|of| identifier(&of.name)).collect();
+    let file = format!("cast({} % {} as int)", number(&format!("sha2({}, 256)", encoded(&own))), files(rows));
+    let (named, staged, ordered) = (renamed(columns), parquet(folder), order(&names));
+    format!("select {named}, {file} as p from {staged} distribute by p sort by p, {ordered}")
+}
+
+/// How many values of a column occur how often.
+pub(super) fn frequencies(column: &str) -> String {
+    format!("select m, count(*) as values from (select count(*) as m from src group by {column}) x group by m")
+}
+
+/// The values of a column as texts, with their rows.
+pub(super) fn values(column: &str) -> String {
+    format!("select cast({column} as string) as v, count(*) as m from src group by {column}")
+}
+
+/// For each of `dependents`, by its place: the groups of `determinant`, and the rows with the most frequent value of their group.
+pub(super) fn determined(determinant: &[String], dependents: &[String]) -> String {
+    let group = list("", determinant);
+    let cells = dependents.iter().map(|column| cell(column)).collect::<Vec<_>>().join(", ");
+    format!(
+        "select at, count(*) as values, sum(most) as right from (select at, max(m) as most from (select {group}, at, y, count(*) as m \
+         from src lateral view posexplode(array({cells})) e as at, y group by {group}, at, y) c group by {group}, at) g group by at"
+    )
+}
+
+/// Two columns by name, and others that they may determine together.
+pub(super) struct NamedPair {
+    pub(super) pair: [String; 2],
+    pub(super) dependents: Vec<String>,
+}
+
+/// For each pair and each of its dependents, by their places: in how many groups of the pair it has two values, in a sample.
+pub(super) fn refuted(pairs: &[NamedPair]) -> String {
+    let of_pair = |(place, NamedPair { pair, dependents }): (usize, &NamedPair)| {
+        let differs = |column: &String| {
+            let cell = cell(column);
+            format!("case when min({cell}) <> max({cell}) then 1L else 0L end")
+        };
+        let differ: Vec<String> = dependents.iter().map(differs).collect();
+        let (group, differ) = (list("", pair), differ.join(", "));
+        format!("select {place} as pair, array({differ}) as d from sample group by {group}")
+    };
+    let groups: Vec<String> = pairs.iter().enumerate().map(of_pair).collect();
+    format!(
+        "select pair, at, sum(n) as n from ({}) x lateral view posexplode(d) e as at, n group by pair, at",
+        groups.join(" union all ")
+    )
+}
+
+/// Rows whose unkeyed hash falls into one of `of` classes: some, and the same whatever the order of rows.
+pub(super) fn sample(columns: &[String], of: u64) -> String {
+    format!("select * from src where {} % {of} = 0", number(&format!("sha2({}, 256)", encoded(columns))))
+}

@@ -1,0 +1,398 @@
+//! A table of the engine, as a release asks for it.
+
+use std::collections::{BTreeMap, HashMap};
+
+use serde::Deserialize;
+
+use super::audit::{WrittenBuckets, WrittenRelations, contents};
+use super::files::SharedFolders;
+use super::session::{SqlKind, SqlSession, SqlValue};
+use super::source::{SparkSource, identifier, parquet};
+use super::statements::{self, BucketStatements, NamedPair, column, list};
+use super::written;
+use crate::engine::{
+    CountedGroups, CountedValue, PairCandidate, RemoteAudit, RemoteBuckets, RemoteCheck, RemoteColumn, RemoteError,
+    RemoteTable, RemoteTablePlan, WrittenRemotePart,
+};
+use crate::microdata::AttributeType;
+use crate::privacy::ValueFrequency;
+use crate::publish::ranked::encoded_cell;
+
+/// The most different numbers of rows of the values of a column.
+const MOST_FREQUENCIES: usize = 1 << 20;
+/// About how many rows of a sample refute dependencies.
+const SAMPLE: u64 = 1 << 16;
+/// The rows of one piece of a segment: one task makes them.
+const PIECE: u64 = 1 << 20;
+
+/// A table in Spark.
+pub struct SparkTable<S> {
+    session: S,
+    folders: SharedFolders,
+    columns: Vec<RemoteColumn>,
+    rows: u64,
+    /// The columns that the release uses, by their names in statements; none before a table is written.
+    used: Vec<String>,
+    /// Whether the sample is a view.
+    is_sampled: bool,
+}
+
+impl<S: SqlSession> SparkTable<S> {
+    /// Reads the schema of a table and counts its columns.
+    ///
+    /// # Errors
+    /// [`RemoteError`]
+    pub fn open(mut session: S, source: &SparkSource, folders: SharedFolders) -> Result<Self, RemoteError> {
+        let schema = session.schema(&format!("select * from {}", source.sql()))?;
+        let mut selected = Vec::new();
+        for (place, (name, kind)) in schema.iter().enumerate() {
+            // other types cannot be published; a cast takes comments of the source away
+            if let Some(kind) = kind {
+                selected.push(format!("cast({} as {}) as {}", identifier(name), sql_type(*kind), column(place)));
+            }
+        }
+        if selected.is_empty() {
+            return Err(RemoteError::Unsupported("no column of the table has a type that can be published".to_owned()));
+        }
+        session.view("src", &format!("select {} from {}", selected.join(", "), source.sql()))?;
+        let mut table = Self { session, folders, columns: Vec::new(), rows: 0, used: Vec::new(), is_sampled: false };
+        table.count(&schema)?;
+        Ok(table)
+    }
+
+    fn count(&mut self, schema: &[(String, Option<AttributeType>)]) -> Result<(), RemoteError> {
+        let offered = schema.iter().enumerate().filter_map(|(place, (_, kind))| Some((place, (*kind)?)));
+        let offered: Vec<(usize, AttributeType)> = offered.collect();
+        let missing = offered.iter().map(|(place, _)| format!("count(*) - count({})", column(*place)));
+        let malformed = offered.iter().filter(|(_, kind)| *kind == AttributeType::Text);
+        let malformed = malformed.map(|(place, _)| format!("count_if(not is_valid_utf8({}))", column(*place)));
+        let all: Vec<String> = std::iter::once("count(*)".to_owned()).chain(missing).chain(malformed).collect();
+        let counted = self.numbers(&format!("select {} from src", all.join(", ")))?;
+        let [rows, others @ ..] = &counted[..] else { return Err(unexpected()) };
+        if others.iter().skip(offered.len()).any(|rows| *rows > 0) {
+            return Err(RemoteError::Unsupported(
+                "a text column holds what is not UTF-8: repair it, or name a view without it".to_owned(),
+            ));
+        }
+        if *rows == 0 {
+            return Err(RemoteError::Unsupported("the table has no rows".to_owned()));
+        }
+        self.rows = *rows;
+        for (name, kind) in schema {
+            let place = self.columns.len();
+            let at = offered.iter().position(|(of, _)| *of == place);
+            let frequencies = if at.is_some() { self.frequencies(place)? } else { Vec::new() };
+            let missing = at.and_then(|at| others.get(at)).copied().unwrap_or(0);
+            self.columns.push(RemoteColumn { name: name.clone(), kind: *kind, missing, frequencies });
+        }
+        Ok(())
+    }
+
+    fn frequencies(&mut self, place: usize) -> Result<Vec<ValueFrequency>, RemoteError> {
+        let found = self.session.query(&statements::frequencies(&column(place)))?;
+        if found.len() > MOST_FREQUENCIES {
+            return Err(RemoteError::Unsupported("a column has too many values: drop it from the view".to_owned()));
+        }
+        let frequency = |row: Vec<SqlValue>| match &row[..] {
+            [SqlValue::Integer(rows), SqlValue::Integer(values)] => {
+                Ok(ValueFrequency { rows: *rows as u64, values: *values as u64 })
+            }
+            _ => Err(unexpected()),
+        };
+        let mut found: Vec<ValueFrequency> = found.into_iter().map(frequency).collect::<Result<_, _>>()?;
+        found.sort_unstable_by_key(|of| std::cmp::Reverse(of.rows));
+        Ok(found)
+    }
+
+    /// Stages some rows, once, in which dependencies are tried before all rows are asked.
+    fn draw_sample(&mut self) -> Result<(), RemoteError> {
+        if self.is_sampled {
+            return Ok(());
+        }
+        let offered = self.columns.iter().enumerate().filter(|(_, of)| of.kind.is_some());
+        let all: Vec<String> = offered.map(|(place, _)| column(place)).collect();
+        let staged = self.folders.staged("sample");
+        self.session.write(&statements::sample(&all, self.rows.div_ceil(SAMPLE)), &staged, false)?;
+        self.session.view("sample", &format!("select * from {}", parquet(&staged)))?;
+        self.is_sampled = true;
+        Ok(())
+    }
+
+    /// The numbers of the only row of a query.
+    fn numbers(&mut self, sql: &str) -> Result<Vec<u64>, RemoteError> {
+        let rows = self.session.query(sql)?;
+        let [row] = &rows[..] else { return Err(unexpected()) };
+        row.iter().map(number).collect()
+    }
+
+    /// The columns that the release uses: those of its tables.
+    fn use_columns(&mut self, table: &RemoteTablePlan) {
+        let of_buckets = table.buckets.iter().map(|buckets| &buckets.sensitive);
+        let mut places: Vec<usize> = table.known.iter().chain(of_buckets).map(|of| of.column).collect();
+        places.sort_unstable();
+        self.used = places.into_iter().map(column).collect();
+    }
+
+    fn part_name(table: &RemoteTablePlan, part: &str) -> String {
+        format!("{}.{part}", table.name)
+    }
+
+    /// Sends segments, pieces and offsets of a table.
+    fn send_plan(
+        &mut self,
+        table: &str,
+        buckets: &RemoteBuckets,
+        counts: Vec<Vec<SqlValue>>,
+    ) -> Result<(), RemoteError> {
+        let labels = buckets.plan.labels;
+        let whole = |number: u64| SqlValue::Integer(number as i64);
+        let texts: Vec<String> = buckets.values.iter().map(|value| encoded_cell(value.as_deref())).collect();
+        let map = [labels.factor, labels.shift, labels.buckets].map(whole);
+        let (mut segments, mut pieces) = (Vec::new(), Vec::new());
+        for of in &buckets.plan.segments {
+            let value = of.value as usize;
+            let places = [of.position, of.base, of.buckets].map(whole);
+            let row = [SqlValue::Text(texts[value].clone()), whole(of.first), whole(of.end)];
+            segments.push([row.as_slice(), &places, &map].concat());
+            let shown = buckets.values[value].clone().map_or(SqlValue::Null, SqlValue::Text);
+            for first in (of.first..of.end).step_by(PIECE as usize) {
+                let end = of.end.min(first + PIECE);
+                let row = [shown.clone(), whole(first - of.first), whole(end - of.first)];
+                pieces.push([row.as_slice(), &places, &map].concat());
+            }
+        }
+        let kind = self.columns[buckets.sensitive.column].kind.unwrap_or(AttributeType::Text);
+        let numbers = ["lo", "hi", "pos", "base", "nb", "a", "b", "total"].map(|name| (name, SqlKind::Integer));
+        let columns = |first: (&'static str, SqlKind)| std::iter::once(first).chain(numbers).collect::<Vec<_>>();
+        self.session.relation(&format!("segment_{table}"), &columns(("v", SqlKind::Text)), segments)?;
+        self.session.relation(&format!("piece_{table}"), &columns(("s", kind.into())), pieces)?;
+        let offsets = offsets(counts)?;
+        let columns = [("v", SqlKind::Text), ("j", SqlKind::Integer), ("skip", SqlKind::Integer)];
+        self.session.relation(&format!("offset_{table}"), &columns, offsets)
+    }
+
+    fn write_buckets(
+        &mut self,
+        table: &RemoteTablePlan,
+        buckets: &RemoteBuckets,
+    ) -> Result<Vec<WrittenRemotePart>, RemoteError> {
+        let name = table.name.as_str();
+        let key = vec![vec![SqlValue::Text(buckets.key.digits().to_owned())]];
+        self.session.relation(&format!("key_{name}"), &[("k", SqlKind::Text)], key)?;
+        let used = self.used.clone();
+        let made = BucketStatements { table: name, columns: &used, rows: self.rows, buckets };
+        let keyed = self.folders.staged(&format!("{name}.k"));
+        self.session.write(&made.keyed(), &keyed, false)?;
+        self.session.view(&format!("keyed_{name}"), &format!("select * from {}", parquet(&keyed)))?;
+        let counts = self.session.query(&made.counted())?;
+        self.send_plan(name, buckets, counts)?;
+        let assigned = self.folders.staged(&format!("{name}.w"));
+        self.session.write(&made.assigned(), &assigned, false)?;
+        let (known, sensitive) = (Self::part_name(table, "qi"), Self::part_name(table, "sa"));
+        self.session.write(&made.known_part(&table.known, &assigned), &self.folders.part(&known), true)?;
+        self.session.write(&made.sensitive_part(), &self.folders.part(&sensitive), true)?;
+        Ok(vec![self.settled("qi", &known)?, self.settled("sa", &sensitive)?])
+    }
+
+    fn write_plain(&mut self, table: &RemoteTablePlan) -> Result<Vec<WrittenRemotePart>, RemoteError> {
+        let staged = self.folders.staged(&format!("{}.rows", table.name));
+        // what the source says of its columns stays behind
+        self.session.write(&format!("select {} from src", list("", &self.used)), &staged, false)?;
+        let name = Self::part_name(table, "rows");
+        let sql = statements::plain_part(&table.known, self.rows, &staged);
+        self.session.write(&sql, &self.folders.part(&name), true)?;
+        Ok(vec![self.settled("rows", &name)?])
+    }
+
+    fn settled(&self, part: &'static str, name: &str) -> Result<WrittenRemotePart, RemoteError> {
+        let failed = |error: std::io::Error| RemoteError::Failed(format!("files of {name}: {error}"));
+        let mut files = self.folders.settle(name).map_err(failed)?;
+        for file in &mut files {
+            file.rows = written::rows(&self.folders.path(&file.file)).map_err(failed)?;
+        }
+        Ok(WrittenRemotePart { name: part, files })
+    }
+
+    /// What the files themselves say: their columns, what else stands in them, and the order of their rows.
+    fn read_files(&self, table: &RemoteTablePlan, audit: &mut RemoteAudit) -> Result<(), RemoteError> {
+        let kind = |place: usize| self.columns[place].kind.unwrap_or(AttributeType::Text);
+        let known = table.known.iter().map(|of| (of.name.clone(), kind(of.column)));
+        let mut parts = vec![(if table.buckets.is_some() { "qi" } else { "rows" }, known.collect::<Vec<_>>())];
+        if let Some(buckets) = &table.buckets {
+            let sensitive = &buckets.sensitive;
+            parts.push(("sa", vec![(sensitive.name.clone(), kind(sensitive.column))]));
+        }
+        let (mut columns, mut order, mut places) = (0, 0, 0);
+        for (part, attributes) in parts {
+            let name = Self::part_name(table, part);
+            let failed = |error: std::io::Error| RemoteError::Failed(format!("files of {name}: {error}"));
+            let expected = statements::files(self.rows);
+            let mut found = 0;
+            for entry in std::fs::read_dir(self.folders.path(&name)).map_err(failed)? {
+                let path = entry.map_err(failed)?.path();
+                let read = written::check(&path, &attributes, table.buckets.is_some()).map_err(failed)?;
+                columns += u64::from(!read.has_columns);
+                order += u64::from(!read.is_ordered);
+                found += 1;
+            }
+            places += u64::from(found == 0 || found > expected);
+        }
+        audit.broken.insert(RemoteCheck::Columns, columns);
+        audit.broken.insert(RemoteCheck::Order, order);
+        *audit.broken.entry(RemoteCheck::Place).or_default() += places;
+        Ok(())
+    }
+}
+
+/// The rows of earlier slices of each value, from the rows of each value and slice.
+fn offsets(counts: Vec<Vec<SqlValue>>) -> Result<Vec<Vec<SqlValue>>, RemoteError> {
+    let mut by_value: BTreeMap<String, BTreeMap<i64, i64>> = BTreeMap::new();
+    for row in counts {
+        let [SqlValue::Text(value), SqlValue::Integer(slice), SqlValue::Integer(rows)] = &row[..] else {
+            return Err(unexpected());
+        };
+        by_value.entry(value.clone()).or_default().insert(*slice, *rows);
+    }
+    let mut offsets = Vec::new();
+    for (value, slices) in by_value {
+        let mut before = 0;
+        for (slice, rows) in slices {
+            offsets.push(vec![SqlValue::Text(value.clone()), SqlValue::Integer(slice), SqlValue::Integer(before)]);
+            before += rows;
+        }
+    }
+    Ok(offsets)
+}
+
+fn unexpected() -> RemoteError {
+    RemoteError::Failed("an answer of another form than was asked for".to_owned())
+}
+
+fn number(value: &SqlValue) -> Result<u64, RemoteError> {
+    match value {
+        SqlValue::Integer(number) => u64::try_from(*number).map_err(|_| unexpected()),
+        SqlValue::Null => Ok(0),
+        SqlValue::Text(_) => Err(unexpected()),
+    }
+}
+
+const fn sql_type(kind: AttributeType) -> &'static str {
+    match kind {
+        AttributeType::Integer => "bigint",
+        AttributeType::Boolean => "boolean",
+        AttributeType::Date => "date",
+        _ => "string",
+    }
+}
+
+/// A value of a bucket with its rows, as the audit lists them.
+#[derive(Deserialize)]
+struct ListedValue {
+    v: String,
+    n: u64,
+}
+
+impl<S: SqlSession> RemoteTable for SparkTable<S> {
+    fn rows(&self) -> u64 {
+        self.rows
+    }
+
+    fn columns(&self) -> &[RemoteColumn] {
+        &self.columns
+    }
+
+    fn values(&mut self, place: usize, most: u64) -> Result<Vec<CountedValue>, RemoteError> {
+        let RemoteColumn { kind, name, .. } = &self.columns[place];
+        let kind = kind.unwrap_or(AttributeType::Text);
+        if self.columns[place].distinct() > most {
+            let detail = format!("{name} has more than {most} values: a protected attribute is planned value by value");
+            return Err(RemoteError::Unsupported(detail));
+        }
+        let counted = |row: Vec<SqlValue>| match &row[..] {
+            [SqlValue::Null, rows] => Ok((None, number(rows)?)),
+            [SqlValue::Text(value), rows] => Ok((Some(value.clone()), number(rows)?)),
+            _ => Err(unexpected()),
+        };
+        let found = self.session.query(&statements::values(&column(place)))?;
+        let mut values: Vec<CountedValue> = found.into_iter().map(counted).collect::<Result<_, _>>()?;
+        let bytes = |of: &CountedValue| of.0.as_ref().map(|value| value.as_bytes().to_vec());
+        values.sort_by(|one, other| kind.compare(bytes(one).as_deref(), bytes(other).as_deref()));
+        Ok(values)
+    }
+
+    fn determined(&mut self, determinant: &[usize], dependents: &[usize]) -> Result<Vec<CountedGroups>, RemoteError> {
+        let columns = |places: &[usize]| places.iter().map(|&place| column(place)).collect::<Vec<String>>();
+        let found = self.session.query(&statements::determined(&columns(determinant), &columns(dependents)))?;
+        let mut counted = vec![None; dependents.len()];
+        for row in found {
+            let [at, groups, right] = &row[..] else { return Err(unexpected()) };
+            let place = counted.get_mut(number(at)? as usize).ok_or_else(unexpected)?;
+            *place = Some(CountedGroups { groups: number(groups)?, errors: self.rows.saturating_sub(number(right)?) });
+        }
+        counted.into_iter().map(|counted| counted.ok_or_else(unexpected)).collect()
+    }
+
+    fn refuted(&mut self, candidates: &[PairCandidate]) -> Result<Vec<Vec<bool>>, RemoteError> {
+        self.draw_sample()?;
+        let named = |of: &PairCandidate| NamedPair {
+            pair: of.pair.map(column),
+            dependents: of.dependents.iter().map(|&place| column(place)).collect(),
+        };
+        let pairs: Vec<NamedPair> = candidates.iter().map(named).collect();
+        let mut refuted: Vec<Vec<bool>> = candidates.iter().map(|of| vec![false; of.dependents.len()]).collect();
+        for row in self.session.query(&statements::refuted(&pairs))? {
+            let [pair, at, groups] = &row[..] else { return Err(unexpected()) };
+            let place = refuted.get_mut(number(pair)? as usize).and_then(|of| of.get_mut(number(at).ok()? as usize));
+            *place.ok_or_else(unexpected)? = number(groups)? > 0;
+        }
+        Ok(refuted)
+    }
+
+    fn write(&mut self, table: &RemoteTablePlan) -> Result<Vec<WrittenRemotePart>, RemoteError> {
+        self.use_columns(table);
+        match &table.buckets {
+            Some(buckets) => self.write_buckets(table, buckets),
+            None => self.write_plain(table),
+        }
+    }
+
+    fn audit(&mut self, table: &RemoteTablePlan) -> Result<RemoteAudit, RemoteError> {
+        self.use_columns(table);
+        let written = |part: &str| parquet(&self.folders.part(&Self::part_name(table, part)));
+        let buckets = table.buckets.as_ref().map(|buckets| WrittenBuckets {
+            sensitive: buckets.sensitive.clone(),
+            part: written("sa"),
+            assignment: parquet(&self.folders.staged(&format!("{}.w", table.name))),
+        });
+        let part = written(if buckets.is_some() { "qi" } else { "rows" });
+        let relations = WrittenRelations { columns: self.used.clone(), known: table.known.clone(), part, buckets };
+        let mut audit = RemoteAudit::default();
+        for (check, sql) in relations.checks() {
+            let broken = self.numbers(&sql)?;
+            *audit.broken.entry(check).or_default() += broken.first().copied().unwrap_or(1);
+        }
+        if let (Some(buckets), Some(relations)) = (&table.buckets, &relations.buckets) {
+            let texts = buckets.values.iter().map(|value| encoded_cell(value.as_deref()));
+            let codes: HashMap<String, u32> = texts.zip(0..).collect();
+            for row in self.session.query(&contents(&relations.part, &relations.sensitive))? {
+                let [SqlValue::Text(content), number_of] = &row[..] else { return Err(unexpected()) };
+                let listed: Vec<ListedValue> = serde_json::from_str(content).map_err(|_| unexpected())?;
+                // a value that the plan does not know is one that the source does not have
+                let code = |of: ListedValue| Some((codes.get(&of.v).copied()?, of.n));
+                let content: Option<Vec<(u32, u64)>> = listed.into_iter().map(code).collect();
+                let Some(mut content) = content else {
+                    *audit.broken.entry(RemoteCheck::Content).or_default() += 1;
+                    continue;
+                };
+                content.sort_unstable();
+                *audit.contents.entry(content).or_default() += number(number_of)?;
+            }
+        }
+        self.read_files(table, &mut audit)?;
+        Ok(audit)
+    }
+
+    fn clear(&mut self) -> Result<(), RemoteError> {
+        self.folders.clear().map_err(|error| RemoteError::Failed(format!("the scratch folder: {error}")))
+    }
+}

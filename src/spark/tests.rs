@@ -1,0 +1,257 @@
+//! What the texts of statements hold and do not hold, and what is made of files.
+
+use std::fs;
+use std::sync::Arc;
+
+use ::parquet::arrow::ArrowWriter;
+use ::parquet::file::metadata::KeyValue;
+use ::parquet::file::properties::WriterProperties;
+use arrow_array::{ArrayRef, Int32Array, Int64Array, RecordBatch, StringArray};
+use arrow_schema::{DataType, Field, Schema};
+
+use super::audit::{WrittenBuckets, WrittenRelations, contents};
+use super::files::SharedFolders;
+use super::source::SparkSource;
+use super::statements::{self, BucketStatements, NamedPair, column};
+use super::written;
+use crate::engine::{PublishedRemoteColumn, RemoteBuckets};
+use crate::microdata::AttributeType;
+use crate::publication::Guarantee;
+use crate::publish::ranked::{UseKey, plan_buckets};
+use crate::random::ReleaseKey;
+
+fn published(column: usize, name: &str) -> PublishedRemoteColumn {
+    PublishedRemoteColumn { column, name: name.to_owned() }
+}
+
+/// The buckets of a small table with a rare value.
+fn buckets() -> RemoteBuckets {
+    let key = ReleaseKey::from_bytes([5; 32]);
+    RemoteBuckets {
+        sensitive: published(2, "disease"),
+        values: ["flu", "gout", "kuru"].map(|value| Some(value.to_owned())).to_vec(),
+        plan: plan_buckets(&[4, 4, 1], &[Guarantee::LDiversity { l: 2 }], &key, "t1").unwrap(),
+        key: UseKey::of_ranks(&key, "t1"),
+    }
+}
+
+/// The texts of all statements of a table with buckets and of a plain one.
+fn texts() -> Vec<String> {
+    let buckets = buckets();
+    let columns: Vec<String> = (0..3).map(column).collect();
+    let known = vec![published(0, "age"), published(1, "a `quoted` name")];
+    let made = BucketStatements { table: "t1", columns: &columns, rows: 9, buckets: &buckets };
+    let relations = WrittenRelations {
+        columns: columns.clone(),
+        known: known.clone(),
+        part: "parquet.`/release/t1.qi`".to_owned(),
+        buckets: Some(WrittenBuckets {
+            sensitive: buckets.sensitive.clone(),
+            part: "parquet.`/release/t1.sa`".to_owned(),
+            assignment: "parquet.`/scratch/t1.w`".to_owned(),
+        }),
+    };
+    let mut texts = vec![
+        made.keyed(),
+        made.counted(),
+        made.assigned(),
+        made.known_part(&known, "/scratch/t1.w"),
+        made.sensitive_part(),
+        statements::plain_part(&known, 9, "/scratch/t2.rows"),
+        statements::frequencies("c0"),
+        statements::values("c2"),
+        statements::determined(&columns[..1], &columns[1..]),
+        statements::refuted(&[NamedPair { pair: [column(0), column(1)], dependents: vec![column(2)] }]),
+        statements::sample(&columns, 4),
+        contents("parquet.`/release/t1.sa`", &buckets.sensitive),
+    ];
+    texts.extend(relations.checks().into_iter().map(|(_, sql)| sql));
+    texts
+}
+
+/// The attack: a reader of the engine's pages and logs, who sees every text, looks for keys, plans and rare values.
+#[test]
+fn texts_hold_no_key_no_plan_and_no_value() {
+    let buckets = buckets();
+    for text in texts() {
+        assert!(!text.contains(buckets.key.digits()), "{text}");
+        assert!(buckets.values.iter().flatten().all(|value| !text.contains(value)), "{text}");
+    }
+}
+
+#[test]
+fn texts_mean_the_same_when_a_task_is_repeated() {
+    let volatile = [
+        "rand",
+        "uuid",
+        "monotonically_increasing_id",
+        "input_file",
+        "now(",
+        "current_",
+        "shuffle(",
+        "first(",
+        "any_value",
+    ];
+    for text in texts() {
+        for name in volatile {
+            assert!(!text.contains(name), "{name}: {text}");
+        }
+    }
+}
+
+/// Equal rows that are hashed before they are numbered stand side by side, and neighbouring buckets say which share a value.
+#[test]
+fn equal_rows_are_numbered_before_they_are_hashed() {
+    let keyed = &texts()[0];
+    let (copies, hash) = (keyed.find("as copy").unwrap(), keyed.find("sha2(k ||").unwrap());
+    assert!(keyed[hash..].contains("cast(copy as string)") && copies > 0, "{keyed}");
+}
+
+#[test]
+fn audits_use_other_means_than_those_that_wrote() {
+    for text in texts().iter().skip(11) {
+        for name in ["sha2", " over ", " join ", "segment_", "key_", "offset_", "piece_"] {
+            assert!(!text.contains(name), "{name}: {text}");
+        }
+    }
+}
+
+#[test]
+fn sources_are_names_or_paths_and_nothing_else() {
+    let sql = |text: &str| SparkSource::parse(text).map(|source| source.sql().to_owned());
+    assert_eq!(sql("lake.db.t").unwrap(), "`lake`.`db`.`t`");
+    assert_eq!(sql("/data/t").unwrap(), "parquet.`/data/t`");
+    assert_eq!(sql("s3a://bucket/t").unwrap(), "parquet.`s3a://bucket/t`");
+    let refused = [
+        "",
+        "a.b.c.d",
+        "a..b",
+        "t; drop table u",
+        "t version as of 3",
+        "(select 1)",
+        "/data/*",
+        "/data/../other",
+        "/data/`x`",
+        "t\n",
+        "a`b",
+    ];
+    for text in refused {
+        assert!(SparkSource::parse(text).is_err(), "{text:?}");
+    }
+}
+
+/// A Parquet file of buckets and ages.
+struct SmallFile {
+    buckets: Vec<i32>,
+    ages: Vec<Option<i64>>,
+    nullable: bool,
+    metadata: Vec<(&'static str, &'static str)>,
+}
+
+impl SmallFile {
+    fn new(buckets: &[i32], ages: &[Option<i64>]) -> Self {
+        let row = r#"{"type":"struct","fields":[{"name":"bucket","type":"integer","nullable":true,"metadata":{}}]}"#;
+        let metadata = vec![("org.apache.spark.version", "4.3.0"), ("org.apache.spark.sql.parquet.row.metadata", row)];
+        Self { buckets: buckets.to_vec(), ages: ages.to_vec(), nullable: true, metadata }
+    }
+
+    fn read(&self) -> (bool, bool) {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.parquet");
+        let fields =
+            vec![Field::new("bucket", DataType::Int32, self.nullable), Field::new("age", DataType::Int64, true)];
+        let schema = Arc::new(Schema::new(fields));
+        let columns: Vec<ArrayRef> =
+            vec![Arc::new(Int32Array::from(self.buckets.clone())), Arc::new(Int64Array::from(self.ages.clone()))];
+        let metadata = self.metadata.iter().map(|(key, value)| KeyValue::new((*key).to_owned(), (*value).to_owned()));
+        let properties = WriterProperties::builder().set_key_value_metadata(Some(metadata.collect())).build();
+        let options = ::parquet::arrow::arrow_writer::ArrowWriterOptions::new()
+            .with_properties(properties)
+            .with_skip_arrow_metadata(true);
+        let file = fs::File::create(&path).unwrap();
+        let mut writer = ArrowWriter::try_new_with_options(file, schema.clone(), options).unwrap();
+        writer.write(&RecordBatch::try_new(schema, columns).unwrap()).unwrap();
+        writer.close().unwrap();
+        assert_eq!(written::rows(&path).unwrap(), self.ages.len() as u64);
+        let read = written::check(&path, &[("age".to_owned(), AttributeType::Integer)], true).unwrap();
+        (read.has_columns, read.is_ordered)
+    }
+}
+
+#[test]
+fn files_that_say_more_than_their_rows_are_found() {
+    let (buckets, ages) = ([1, 1, 1, 2], [None, Some(-3), Some(7), Some(1)]);
+    assert_eq!(SmallFile::new(&buckets, &ages).read(), (true, true));
+    // null comes first, numbers by value
+    assert_eq!(SmallFile::new(&buckets, &[Some(-3), None, Some(7), Some(1)]).read(), (true, false));
+    assert_eq!(SmallFile::new(&[2, 1, 1, 2], &ages).read(), (true, false));
+    let never_missing = SmallFile { nullable: false, ..SmallFile::new(&buckets, &ages) };
+    assert_eq!(never_missing.read(), (false, false));
+    let comment = r#"{"fields":[{"name":"age","nullable":true,"metadata":{"comment":"HIV clinic"}}]}"#;
+    for (key, value) in
+        [("org.apache.spark.sql.parquet.row.metadata", comment), ("note", "made of visits"), ("ARROW:schema", "x")]
+    {
+        let file = SmallFile { metadata: vec![(key, value)], ..SmallFile::new(&buckets, &ages) };
+        assert_eq!(file.read(), (false, false), "{key}");
+    }
+}
+
+#[test]
+fn texts_stand_in_the_order_of_their_bytes() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.parquet");
+    let is_ordered = |values: &[&str]| {
+        let schema = Arc::new(Schema::new(vec![Field::new("name", DataType::Utf8, true)]));
+        let file = fs::File::create(&path).unwrap();
+        let options = ::parquet::arrow::arrow_writer::ArrowWriterOptions::new().with_skip_arrow_metadata(true);
+        let mut writer = ArrowWriter::try_new_with_options(file, schema.clone(), options).unwrap();
+        let column: ArrayRef = Arc::new(StringArray::from(values.to_vec()));
+        writer.write(&RecordBatch::try_new(schema, vec![column]).unwrap()).unwrap();
+        writer.close().unwrap();
+        written::check(&path, &[("name".to_owned(), AttributeType::Text)], false).unwrap().is_ordered
+    };
+    assert!(is_ordered(&["", "Zoe", "anna", "étienne"]));
+    assert!(!is_ordered(&["anna", "Zoe"]));
+}
+
+#[test]
+fn files_get_names_that_say_their_place_alone() {
+    let (release, scratch) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let folders = SharedFolders::new(release.path(), scratch.path()).unwrap();
+    let put = |path: &str| {
+        let path = release.path().join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, "x").unwrap();
+    };
+    for path in [
+        "t1.qi/p=1/part-00003-8a7f.zstd.parquet",
+        "t1.qi/p=0/part-00001-11.parquet",
+        "t1.qi/_SUCCESS",
+        "t1.qi/p=0/.a.crc",
+    ] {
+        put(path);
+    }
+    let names: Vec<String> = folders.settle("t1.qi").unwrap().into_iter().map(|of| of.file).collect();
+    assert_eq!(names, ["t1.qi/00000.parquet", "t1.qi/00001.parquet"]);
+    let left: Vec<_> =
+        fs::read_dir(release.path().join("t1.qi")).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    assert_eq!(left.len(), 2);
+    // two files of one place are of two attempts
+    put("t1.sa/p=0/part-1.parquet");
+    put("t1.sa/p=0/part-2.parquet");
+    assert!(folders.settle("t1.sa").is_err());
+    put("t2.rows/notes.txt");
+    assert!(folders.settle("t2.rows").is_err());
+}
+
+#[test]
+fn scratch_is_outside_of_the_release_and_goes() {
+    let (release, scratch) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    fs::create_dir(release.path().join("inside")).unwrap();
+    assert!(SharedFolders::new(release.path(), &release.path().join("inside")).is_err());
+    let folders = SharedFolders::new(release.path(), scratch.path()).unwrap();
+    fs::create_dir_all(folders.staged("t1.w")).unwrap();
+    folders.clear().unwrap();
+    assert_eq!(fs::read_dir(scratch.path()).unwrap().count(), 0);
+    folders.clear().unwrap();
+}
