@@ -1,12 +1,14 @@
 """Tables for scripts/spark_smoke.sh, and what must hold of the releases.
 
     spark_smoke.py tables FOLDER           the vectors as Parquet, each with its specification
+    spark_smoke.py visits FOLDER           a table of every type, with its specification and as CSV
     spark_smoke.py parquet CSV FOLDER      a table as Parquet, in several files
     spark_smoke.py vectors WORK            the parts of the vectors are the expected ones
     spark_smoke.py same RELEASE RELEASE    two releases hold the same rows in the same files
     spark_smoke.py secrets WORK KEY        nothing secret stands in what the cluster has written
 """
 
+import datetime
 import gzip
 import hashlib
 import hmac
@@ -46,6 +48,24 @@ def tables(folder):
         guarantee = {"type": "l_diversity", "l": vector["l"]}
         method = {"type": "anatomy", "quasi_identifiers": known, "sensitive": vector["sensitive"], "guarantee": guarantee}
         Path(f"{place}.json").write_text(json.dumps({"method": method}), encoding="utf-8")
+
+
+def visits(folder):
+    """A table of every type, with missing values, and the CSV of it."""
+    days = [datetime.date(2026, 1, 1 + at * 7 % 28) if at % 11 else None for at in range(3000)]
+    table = pa.table({
+        "day": days,
+        "emergency": [None if at % 13 == 0 else at * 2654435761 % 4096 > 1024 for at in range(3000)],
+        "ward": [["north", "söuth", "", "ea\"st"][at * 40503 % 65536 // 16384] for at in range(3000)],
+        "weight": pa.array([None if at % 17 == 0 else at * 48271 % 2147483647 % 90 for at in range(3000)], pa.int16()),
+        "score": [at / 7 for at in range(3000)],
+    })
+    put(table, Path(folder) / "visits")
+    pyarrow.csv.write_csv(table, Path(folder) / "visits.csv", pyarrow.csv.WriteOptions(quoting_style="needed"))
+    guarantee = {"type": "l_diversity", "l": 3}
+    method = {"type": "anatomy", "quasi_identifiers": ["emergency", "ward", "weight"], "sensitive": "day", "guarantee": guarantee}
+    document = {"attributes": {"score": {"drop": True}}, "method": method}
+    (Path(folder) / "visits.json").write_text(json.dumps(document), encoding="utf-8")
 
 
 def parquet(path, folder):
@@ -102,4 +122,4 @@ def secrets(work, key):
 
 
 if __name__ == "__main__":
-    {"tables": tables, "parquet": parquet, "vectors": vectors, "same": same, "secrets": secrets}[sys.argv[1]](*sys.argv[2:])
+    {"tables": tables, "visits": visits, "parquet": parquet, "vectors": vectors, "same": same, "secrets": secrets}[sys.argv[1]](*sys.argv[2:])

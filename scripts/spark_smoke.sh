@@ -74,11 +74,16 @@ publish() { # TABLE SPECIFICATION OUT [KEY]
 
 key=$(printf '%02x' {0..31})
 check tables "$work/lake"
-for table in "$work"/lake/vector-*; do
+for table in "$work"/lake/vector-*/; do
+    table=${table%/}
     publish "$table" "$table.json" "$work/out/$(basename "$table")" "$key"
 done
 check vectors "$work"
 echo "vectors: the parts are those of tests/vectors/ranked.json"
+
+check visits "$work/lake"
+publish "$work/lake/visits" "$work/lake/visits.json" "$work/out/visits"
+"$guardian" verify "$work/out/visits" --original "$work/lake/visits.csv" | tail -n 1
 
 gzip -dc examples/data/adult.csv.gz >"$work/adult.csv"
 check parquet "$work/adult.csv" "$work/lake/adult"

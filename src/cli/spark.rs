@@ -18,7 +18,7 @@ use crate::engine::{RemoteError, RemoteOrder, RemoteTable};
 use crate::problem::{Kind, Problem};
 use crate::publication::Unit;
 use crate::random::RandomStreams;
-use crate::report::{Manifest, WritingEngine, public_report};
+use crate::report::{Manifest, ManifestExposures, WritingEngine, public_report};
 use crate::spark::{ConnectSession, SharedFolders, SparkSource, SparkTable, SqlSession};
 use crate::spec::{ColumnFacts, DatasetSchema, DocumentSource, ParsedDocument, Specification};
 
@@ -79,12 +79,18 @@ impl EngineJob<'_> {
         let mut session = ConnectSession::connect(&address, &control).map_err(outcome)?;
         let made_by = WritingEngine { engine: "spark".to_owned(), version: session.version().map_err(outcome)? };
         let mut table = SparkTable::open(session, &source, folders).map_err(outcome)?;
-        let specification = read(&document, &table)?;
+        let origin = if self.reproducible { DocumentSource::Reproduction } else { DocumentSource::CommandLine };
+        let specification = read(&document, origin, &table)?;
         let RandomStreams::Keyed(key) = &self.streams else {
             return Err(CommandOutcome::Usage("the engine needs a key: `identity` is for files".to_owned()));
         };
-        let order =
-            RemoteOrder { specification: &specification, key, provenance: &provenance(self.reproducible), made_by };
+        let order = RemoteOrder {
+            specification: &specification,
+            key,
+            provenance: &provenance(self.reproducible),
+            made_by,
+            parts: Some(&draft),
+        };
         let manifest = engine::release_remotely(&order, &mut table, &control)?;
         drop((shown, table));
         self.complete(draft, &specification, &manifest, json)
@@ -123,16 +129,22 @@ impl EngineJob<'_> {
         draft.write("report.json", &pretty(&report)?).map_err(io)?;
         draft.write("specification.json", &pretty(&specification.normalized)?).map_err(io)?;
         draft.complete().map_err(io)?;
-        PublishSummary { folder: self.out, manifest, report: &report, warnings: manifest.warnings.clone() }.print(json)
+        let incomplete = manifest.exposures.as_ref().and_then(ManifestExposures::incomplete);
+        let warnings = manifest.warnings.iter().cloned().chain(incomplete).collect();
+        PublishSummary { folder: self.out, manifest, report: &report, warnings }.print(json)
     }
 }
 
 /// The specification, read against the columns of the table.
-fn read(document: &serde_json::Value, table: &impl RemoteTable) -> Result<Specification, CommandOutcome> {
+fn read(
+    document: &serde_json::Value,
+    origin: DocumentSource,
+    table: &impl RemoteTable,
+) -> Result<Specification, CommandOutcome> {
     let facts = table.columns().iter().map(|of| ColumnFacts::new(&of.profile(table.rows()), table.rows()));
     let facts: Vec<ColumnFacts> = facts.collect();
     let schema = DatasetSchema { columns: &facts, keys: &[], unit: &Unit::Row };
-    let ParsedDocument { specification, faults } = crate::spec::read(document, &schema, DocumentSource::CommandLine);
+    let ParsedDocument { specification, faults } = crate::spec::read(document, &schema, origin);
     match specification {
         Some(specification) if faults.is_empty() => Ok(specification),
         _ => {

@@ -78,3 +78,55 @@ impl Read for PartFilesReader {
         Ok(bytes)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::io::Seek;
+    use std::sync::Arc;
+
+    use ::parquet::arrow::ArrowWriter;
+    use arrow_array::{ArrayRef, BooleanArray, Date32Array, Int32Array, RecordBatch, StringArray};
+    use arrow_schema::{DataType, Field, Schema};
+
+    use super::*;
+
+    fn file(labels: &[i32], names: &[Option<&str>]) -> File {
+        let fields = vec![
+            Field::new("bucket", DataType::Int32, true),
+            Field::new("a, \"name\"", DataType::Utf8, true),
+            Field::new("day", DataType::Date32, true),
+            Field::new("flag", DataType::Boolean, true),
+        ];
+        let columns: Vec<ArrayRef> = vec![
+            Arc::new(Int32Array::from(labels.to_vec())),
+            Arc::new(StringArray::from(names.to_vec())),
+            Arc::new(Date32Array::from(vec![Some(0); labels.len()])),
+            Arc::new(BooleanArray::from(vec![None; labels.len()])),
+        ];
+        let schema = Arc::new(Schema::new(fields));
+        let mut written = tempfile::tempfile().unwrap();
+        let mut writer = ArrowWriter::try_new(written.try_clone().unwrap(), schema.clone(), None).unwrap();
+        writer.write(&RecordBatch::try_new(schema, columns).unwrap()).unwrap();
+        writer.close().unwrap();
+        written.rewind().unwrap();
+        written
+    }
+
+    #[test]
+    fn files_read_as_one_csv() {
+        let files = vec![file(&[1, 1], &[None, Some("")]), file(&[2], &[Some("a \"b\", c")])];
+        let mut csv = String::new();
+        PartFilesReader::new(files).read_to_string(&mut csv).unwrap();
+        let header = "bucket,\"a, \"\"name\"\"\",day,flag\n";
+        assert_eq!(csv, format!("{header}1,,1970-01-01,\n1,\"\",1970-01-01,\n2,\"a \"\"b\"\", c\",1970-01-01,\n"));
+    }
+
+    #[test]
+    fn a_damaged_file_is_an_error() {
+        let mut damaged = tempfile::tempfile().unwrap();
+        io::Write::write_all(&mut damaged, b"PAR1 and nothing else").unwrap();
+        damaged.rewind().unwrap();
+        let error = PartFilesReader::new(vec![damaged]).read_to_string(&mut String::new()).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::InvalidData);
+    }
+}

@@ -2,6 +2,7 @@
 
 use std::fs::{self, File};
 use std::io::{self, Read};
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
@@ -31,7 +32,8 @@ impl SharedFolders {
             ));
         }
         let scratch = scratch.join(format!("guardian-{}", uuid::Uuid::now_v7()));
-        fs::create_dir(&scratch)?;
+        // the engine writes as the same user, or as one of the group
+        fs::DirBuilder::new().mode(0o770).create(&scratch)?;
         Ok(Self { release, scratch })
     }
 

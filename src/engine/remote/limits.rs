@@ -1,9 +1,10 @@
 //! What cannot be released where the rows are in another engine, with what to do.
 
+use super::counts::RemoteCounts;
 use crate::microdata::MAX_ATTRIBUTES;
 use crate::problem::{Fault, Kind};
 use crate::publication::{Algorithm, Guarantee, SubmittedRule, Unit};
-use crate::publish::{BucketPlan, Decision, Design, TableDesign};
+use crate::publish::{BucketPlan, Decision, Design, DesignedTable, TableDesign};
 use crate::spec::{InternalUtility, MethodSpec, Specification};
 
 /// The largest number of values of a protected attribute.
@@ -65,7 +66,7 @@ fn needs_order(guarantee: Guarantee) -> bool {
 }
 
 /// The faults of a design with a table that the other engine cannot make.
-pub(super) fn faults_of_design(design: &Design) -> Vec<Fault> {
+pub(super) fn faults_of_design(design: &Design, counts: &RemoteCounts<'_>) -> Vec<Fault> {
     if design.decision != Decision::ByRules {
         return vec![unsupported("/method", "the tables cannot be chosen from rules and counts alone")];
     }
@@ -86,5 +87,14 @@ pub(super) fn faults_of_design(design: &Design) -> Vec<Fault> {
     };
     let detail = "a table has several attributes in its sensitive part, which are dealt row by row: give each rule one sensitive \
                   attribute, and attributes that predict each other to one rule";
-    design.tables.iter().filter(|table| !is_made(&table.design)).map(|_| unsupported("/method", detail)).collect()
+    let unmade = design.tables.iter().filter(|table| !is_made(&table.design)).map(|_| unsupported("/method", detail));
+    // in a line of one cell nothing and an empty text look alike
+    let is_bare = |table: &&DesignedTable| {
+        let mut attributes = table.attributes.iter();
+        let only = attributes.next().filter(|_| table.is_plain() && attributes.next().is_none());
+        only.is_some_and(|attr| counts.columns[attr.index()].missing > 0)
+    };
+    let detail = "a table of one attribute would have missing values, which this engine does not write: give the attribute to a rule, or drop it";
+    let bare = design.tables.iter().filter(is_bare).map(|_| unsupported("/method", detail));
+    unmade.chain(bare).collect()
 }

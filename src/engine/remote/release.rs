@@ -12,6 +12,8 @@ use crate::engine::error::EngineError;
 use crate::engine::prepare::known_forms::DescribedDependencies;
 use crate::engine::prepare::wording::method_name;
 use crate::engine::prepare::{PrepareInput, PreparedRelease, feasible, ledger_union, losses, prepare};
+use crate::engine::read_back::exposures;
+use crate::engine::read_back::exposures::{FigureReader, PublishedTables};
 use crate::engine::read_back::figures::{achieved, bucket_sizes, closed, summary};
 use crate::engine::release::run::declared_choices;
 use crate::ledger::EarlierDisclosures;
@@ -25,11 +27,15 @@ use crate::publish::ranked::{UseKey, contents, plan_buckets};
 use crate::publish::{DesignedTable, PlanRefusal};
 use crate::random::ReleaseKey;
 use crate::report::{
-    Manifest, ManifestInput, Provenance, SpecificationNotice, Utility, WritingEngine, WrittenPart, manifest,
+    Manifest, ManifestExposures, ManifestInput, Provenance, SpecificationNotice, Utility, WritingEngine, WrittenPart,
+    manifest,
 };
 use crate::spec::Specification;
 use crate::verifier;
 use crate::verifier::{Check, CountedTables, TableContents, VerifierInput, VerifierReport};
+
+/// The most rows of parts that are read for what no rule prevents.
+const MOST_READ_ROWS: u64 = 1 << 22;
 
 /// A release to make in another engine.
 pub struct RemoteOrder<'a> {
@@ -41,6 +47,8 @@ pub struct RemoteOrder<'a> {
     pub provenance: &'a Provenance,
     /// The engine, for the manifest.
     pub made_by: WritingEngine,
+    /// The written parts, where this machine reaches them. Small ones are read for what no rule prevents.
+    pub parts: Option<&'a dyn PublishedBytes>,
 }
 
 /// Plans a release from counts, has its parts written and audited by the engine that has the rows, and describes it.
@@ -133,7 +141,7 @@ impl<'a> RemoteOrder<'a> {
         };
         let prepared = prepare(specification, input, control)?;
         feasible(&prepared, specification)?;
-        refuse(limits::faults_of_design(&prepared.design))?;
+        refuse(limits::faults_of_design(&prepared.design, &counts))?;
         refuse(self.ties(&prepared, &dependencies))?;
         let (plans, values) = self.plans(&prepared, &counts)?;
         let publication = self.publication(&prepared, rows);
@@ -320,7 +328,8 @@ impl PlannedRemotely<'_> {
             control.advance(1)?;
         }
         let verification = self.verified(audits, control)?;
-        Ok(self.manifest(&written, &verification))
+        let exposures = self.exposures(control)?;
+        Ok(self.manifest(&written, &verification, exposures))
     }
 
     /// The files of a table, if they hold as many rows as the table.
@@ -390,7 +399,24 @@ impl PlannedRemotely<'_> {
         Ok(report)
     }
 
-    fn manifest(&self, written: &[Vec<WrittenPart>], verification: &VerifierReport) -> Manifest {
+    /// What no rule prevents, as far as the parts are small and at hand.
+    fn exposures(&self, control: &Control) -> Result<Option<ManifestExposures>, EngineError> {
+        let RemoteOrder { specification, parts, .. } = self.order;
+        let Some(parts) = parts.filter(|_| self.rows <= MOST_READ_ROWS) else { return Ok(None) };
+        let tables = PublishedTables {
+            publication: &self.publication,
+            names: &specification.published_names,
+            taxonomies: &specification.taxonomies,
+        };
+        Ok(Some(exposures::of_parts(FigureReader::new(tables, control), parts)?.exposures))
+    }
+
+    fn manifest(
+        &self,
+        written: &[Vec<WrittenPart>],
+        verification: &VerifierReport,
+        exposures: Option<ManifestExposures>,
+    ) -> Manifest {
         let Self { order, prepared, publication, .. } = self;
         let RemoteOrder { specification, provenance, made_by, .. } = order;
         let dependencies = &prepared.dependencies;
@@ -398,12 +424,13 @@ impl PlannedRemotely<'_> {
         let mut warnings = declared_choices(specification);
         warnings.extend(described.notices());
         warnings.extend(losses::describe_losses(specification, &prepared.design));
-        warnings.push(SpecificationNotice {
+        warnings.extend(exposures.is_none().then(|| SpecificationNotice {
             r#type: NoticeKind::ExposureNotComplete,
             pointer: None,
-            detail: "what columns that no rule protects reveal was not counted, as the rows are in another engine"
+            detail: "how many rows are unique, and what columns reveal that no rule protects, was not counted: the parts are in another \
+                     engine or have too many rows"
                 .to_owned(),
-        });
+        }));
         let rules = 0..publication.rules.len();
         manifest(ManifestInput {
             provenance,
@@ -415,7 +442,7 @@ impl PlannedRemotely<'_> {
             utility: Utility::of_parts(bucket_sizes(verification, publication), Vec::new()),
             achieved: rules.clone().map(|rule| achieved(verification, publication, rule)).collect(),
             closed: rules.map(|rule| closed(verification, publication, rule)).collect(),
-            exposures: None,
+            exposures,
             made_by: Some(made_by.clone()),
             dependencies: described.in_json(),
             determined: described.determined(publication.rules.iter().map(|rule| rule.known)),

@@ -180,7 +180,7 @@ fn released(document: &Value, table: &mut TableInMemory) -> Result<Manifest, Eng
     };
     let made_by = WritingEngine { engine: "memory".to_owned(), version: "1".to_owned() };
     let key = ReleaseKey::from_bytes([3; 32]);
-    let order = RemoteOrder { specification: &specification, key: &key, provenance: &provenance, made_by };
+    let order = RemoteOrder { specification: &specification, key: &key, provenance: &provenance, made_by, parts: None };
     release_remotely(&order, table, &Control::default())
 }
 
@@ -215,7 +215,7 @@ fn a_release_says_what_its_buckets_hold() {
     assert_eq!(manifest.made_by.map(|of| of.engine).as_deref(), Some("memory"));
     // nothing was read of what nothing protects, and the release says so
     assert_eq!(manifest.exposures, None);
-    assert!(manifest.warnings.iter().any(|of| of.detail.contains("was not counted")), "{:?}", manifest.warnings);
+    assert!(manifest.warnings.iter().any(|of| of.detail.contains("was not counted:")), "{:?}", manifest.warnings);
 }
 
 #[test]
