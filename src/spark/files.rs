@@ -12,10 +12,17 @@ use crate::report::PartFile;
 /// Names that an engine leaves beside its files.
 const MARKS: [&str; 2] = ["_SUCCESS", "._SUCCESS.crc"];
 
+/// How the scratch of an attempt is named, and its lock.
+const PREFIX: &str = "guardian-";
+const LOCK: &str = ".lock";
+
 /// The folders of one attempt.
 pub struct SharedFolders {
     release: PathBuf,
     scratch: PathBuf,
+    /// Locked as long as the attempt lives.
+    _lock: File,
+    lock_path: PathBuf,
 }
 
 impl SharedFolders {
@@ -31,10 +38,15 @@ impl SharedFolders {
                 "the scratch folder and the folder of the release contain each other",
             ));
         }
-        let scratch = scratch.join(format!("guardian-{}", uuid::Uuid::now_v7()));
+        sweep(&scratch)?;
+        let name = format!("{PREFIX}{}", uuid::Uuid::now_v7());
+        let lock_path = scratch.join(format!("{name}{LOCK}"));
+        let lock = File::create_new(&lock_path)?;
+        lock.lock()?;
+        let scratch = scratch.join(name);
         // the engine writes as the same user, or as one of the group
         fs::DirBuilder::new().mode(0o770).create(&scratch)?;
-        Ok(Self { release, scratch })
+        Ok(Self { release, scratch, _lock: lock, lock_path })
     }
 
     /// The folder of a part, as the engine writes it.
@@ -116,8 +128,33 @@ impl SharedFolders {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
             _ => {}
         }
+        match fs::remove_file(&self.lock_path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
         if self.scratch.exists() { Err(io::Error::other("the scratch of the release is still there")) } else { Ok(()) }
     }
+}
+
+/// Deletes what attempts left behind that were killed: their locks are free.
+fn sweep(scratch: &Path) -> io::Result<()> {
+    for entry in fs::read_dir(scratch)? {
+        let path = entry?.path();
+        let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+        let Some(attempt) = name.strip_suffix(LOCK).filter(|attempt| attempt.starts_with(PREFIX)) else { continue };
+        // another attempt may have ended meanwhile
+        let Ok(lock) = File::open(&path) else { continue };
+        if lock.try_lock().is_err() {
+            continue;
+        }
+        for removed in [fs::remove_dir_all(scratch.join(attempt)), fs::remove_file(&path)] {
+            match removed {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+                _ => {}
+            }
+        }
+    }
+    Ok(())
 }
 
 impl Drop for SharedFolders {

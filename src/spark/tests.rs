@@ -255,3 +255,25 @@ fn scratch_is_outside_of_the_release_and_goes() {
     assert_eq!(fs::read_dir(scratch.path()).unwrap().count(), 0);
     folders.clear().unwrap();
 }
+
+#[test]
+fn scratch_of_a_killed_attempt_goes_with_the_next_one() {
+    let (release, scratch) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let names = || {
+        let names =
+            fs::read_dir(scratch.path()).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
+        names.collect::<std::collections::BTreeSet<String>>()
+    };
+    let alive = SharedFolders::new(release.path(), scratch.path()).unwrap();
+    let of_alive = names();
+    assert_eq!(of_alive.len(), 2);
+    // what a killed attempt leaves: its lock is free
+    fs::create_dir_all(scratch.path().join("guardian-killed/t1.w")).unwrap();
+    fs::write(scratch.path().join("guardian-killed.lock"), "").unwrap();
+    fs::write(scratch.path().join("other.txt"), "").unwrap();
+    let next = SharedFolders::new(release.path(), scratch.path()).unwrap();
+    let left = names();
+    assert!(of_alive.is_subset(&left) && left.contains("other.txt") && left.len() == 5, "{left:?}");
+    drop((alive, next));
+    assert_eq!(names().into_iter().collect::<Vec<_>>(), ["other.txt"]);
+}
