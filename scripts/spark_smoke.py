@@ -98,7 +98,7 @@ def same(one, other):
         for name in files[0]:
             left, right = (f"select * from read_parquet('{of}/{part}/{name}')" for of in (one, other))
             differing = duckdb.sql(f"select count(*) from (({left} except all {right}) union all ({right} except all {left}))")
-            assert differing.fetchone() == (0,), (part, name)
+            assert differing.fetchall() == [(0,)], (part, name)
 
 
 def secrets(work, key):

@@ -4,10 +4,11 @@ use std::sync::mpsc;
 use std::sync::mpsc::RecvTimeoutError;
 use std::time::Duration;
 
-use spark_connect::row::{Row, Value};
-use spark_connect::{DataFrame, DataType, SparkError, SparkSession, StructField};
+use spark_connect::row::Value;
+use spark_connect::{DataFrame, DataType, SparkError, SparkSession};
 
-use super::session::{SqlKind, SqlSession, SqlValue};
+use super::relation::SqlValue;
+use super::session::SqlSession;
 use crate::control::Control;
 use crate::engine::RemoteError;
 use crate::microdata::AttributeType;
@@ -118,30 +119,6 @@ fn kind_of(of: &DataType) -> Option<AttributeType> {
     }
 }
 
-fn type_of(kind: SqlKind) -> DataType {
-    match kind {
-        SqlKind::Integer => DataType::Long,
-        SqlKind::Text => DataType::String { collation: "UTF8_BINARY".to_owned() },
-        SqlKind::Date => DataType::Date,
-        SqlKind::Boolean => DataType::Boolean,
-    }
-}
-
-/// A value as it is sent; a text that is none of its type becomes a missing value, which the audit finds.
-fn sent(value: SqlValue, kind: SqlKind) -> Value {
-    match (value, kind) {
-        (SqlValue::Null, _) => Value::Null,
-        (SqlValue::Integer(number), _) => Value::Long(number),
-        (SqlValue::Text(text), SqlKind::Text) => Value::String(text),
-        (SqlValue::Text(text), SqlKind::Integer) => text.parse().map_or(Value::Null, Value::Long),
-        (SqlValue::Text(text), SqlKind::Boolean) => text.parse().map_or(Value::Null, Value::Bool),
-        (SqlValue::Text(text), SqlKind::Date) => {
-            let date: Option<chrono::NaiveDate> = text.parse().ok();
-            date.map_or(Value::Null, |date| Value::Date(date.to_epoch_days()))
-        }
-    }
-}
-
 fn received(value: Value) -> Result<SqlValue, RemoteError> {
     match value {
         Value::Null => Ok(SqlValue::Null),
@@ -170,31 +147,6 @@ impl SqlSession for ConnectSession {
 
     fn view(&mut self, name: &str, sql: &str) -> Result<(), RemoteError> {
         self.frame(sql, |frame| frame.create_or_replace_temp_view(name).map_err(named))
-    }
-
-    fn relation(
-        &mut self,
-        name: &str,
-        columns: &[(&str, SqlKind)],
-        rows: Vec<Vec<SqlValue>>,
-    ) -> Result<(), RemoteError> {
-        let field = |&(name, kind): &(&str, SqlKind)| StructField {
-            name: name.to_owned(),
-            data_type: type_of(kind),
-            nullable: true,
-            metadata: std::collections::BTreeMap::new(),
-        };
-        let fields = columns.iter().map(field).collect();
-        let names: Vec<String> = columns.iter().map(|(name, _)| (*name).to_owned()).collect();
-        let row = |values: Vec<SqlValue>| {
-            let values = values.into_iter().zip(columns).map(|(value, (_, kind))| sent(value, *kind)).collect();
-            Row::new(names.clone(), values)
-        };
-        let rows = rows.into_iter().map(row).collect();
-        self.run(|spark| {
-            let frame = spark.create_dataframe(rows, DataType::Struct { fields }).map_err(named)?;
-            frame.create_or_replace_temp_view(name).map_err(named)
-        })
     }
 
     fn write(&mut self, sql: &str, folder: &str, by_file: bool) -> Result<(), RemoteError> {

@@ -1,7 +1,7 @@
 //! Releases of tables in Apache Spark: the statements that count, write and audit them, and the session that runs these.
 //!
-//! Rows stay where they are. Keys, plans and values travel as rows of relations, never in the text of a statement, since texts are shown
-//! in the engine's pages and logs.
+//! Rows stay where they are. Keys, plans and values travel as files in the scratch folder, never in a statement or a request: both are
+//! shown in the engine's pages and logs.
 //!
 //! # Citations
 //! docs/spec/ranked.md, docs/how-to/spark.md
@@ -10,6 +10,7 @@ mod audit;
 #[cfg(feature = "spark")]
 mod connect;
 mod files;
+mod relation;
 mod session;
 mod source;
 mod statements;
@@ -22,6 +23,7 @@ mod tests;
 #[cfg(feature = "spark")]
 pub use connect::ConnectSession;
 pub use files::SharedFolders;
-pub use session::{SqlKind, SqlSession, SqlValue};
+pub use relation::SqlValue;
+pub use session::SqlSession;
 pub use source::{SparkSource, SparkSourceError};
 pub use table::SparkTable;

@@ -6,7 +6,8 @@ use serde::Deserialize;
 
 use super::audit::{WrittenBuckets, WrittenRelations, contents};
 use super::files::SharedFolders;
-use super::session::{SqlKind, SqlSession, SqlValue};
+use super::relation::{self, SqlKind, SqlValue};
+use super::session::SqlSession;
 use super::source::{SparkSource, identifier, parquet};
 use super::statements::{self, BucketStatements, NamedPair, column, list};
 use super::written;
@@ -137,6 +138,14 @@ impl<S: SqlSession> SparkTable<S> {
         format!("{}.{part}", table.name)
     }
 
+    /// Gives the engine rows under a name, through the scratch folder.
+    fn send(&mut self, name: &str, columns: &[(&str, SqlKind)], rows: &[Vec<SqlValue>]) -> Result<(), RemoteError> {
+        let folder = self.folders.staged(name);
+        let failed = |error: std::io::Error| RemoteError::Failed(format!("the scratch folder: {error}"));
+        relation::write(std::path::Path::new(&folder), columns, rows).map_err(failed)?;
+        self.session.view(name, &format!("select * from {}", parquet(&folder)))
+    }
+
     /// Sends segments, pieces and offsets of a table.
     fn send_plan(
         &mut self,
@@ -164,11 +173,11 @@ impl<S: SqlSession> SparkTable<S> {
         let kind = self.columns[buckets.sensitive.column].kind.unwrap_or(AttributeType::Text);
         let numbers = ["lo", "hi", "pos", "base", "nb", "a", "b", "total"].map(|name| (name, SqlKind::Integer));
         let columns = |first: (&'static str, SqlKind)| std::iter::once(first).chain(numbers).collect::<Vec<_>>();
-        self.session.relation(&format!("segment_{table}"), &columns(("v", SqlKind::Text)), segments)?;
-        self.session.relation(&format!("piece_{table}"), &columns(("s", kind.into())), pieces)?;
+        self.send(&format!("segment_{table}"), &columns(("v", SqlKind::Text)), &segments)?;
+        self.send(&format!("piece_{table}"), &columns(("s", kind.into())), &pieces)?;
         let offsets = offsets(counts)?;
         let columns = [("v", SqlKind::Text), ("j", SqlKind::Integer), ("skip", SqlKind::Integer)];
-        self.session.relation(&format!("offset_{table}"), &columns, offsets)
+        self.send(&format!("offset_{table}"), &columns, &offsets)
     }
 
     fn write_buckets(
@@ -178,7 +187,7 @@ impl<S: SqlSession> SparkTable<S> {
     ) -> Result<Vec<WrittenRemotePart>, RemoteError> {
         let name = table.name.as_str();
         let key = vec![vec![SqlValue::Text(buckets.key.digits().to_owned())]];
-        self.session.relation(&format!("key_{name}"), &[("k", SqlKind::Text)], key)?;
+        self.send(&format!("key_{name}"), &[("k", SqlKind::Text)], &key)?;
         let used = self.used.clone();
         let made = BucketStatements { table: name, columns: &used, rows: self.rows, buckets };
         let keyed = self.folders.staged(&format!("{name}.k"));

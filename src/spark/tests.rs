@@ -11,6 +11,7 @@ use arrow_schema::{DataType, Field, Schema};
 
 use super::audit::{WrittenBuckets, WrittenRelations, contents};
 use super::files::SharedFolders;
+use super::relation::{self, SqlKind, SqlValue};
 use super::source::SparkSource;
 use super::statements::{self, BucketStatements, NamedPair, column};
 use super::written;
@@ -19,6 +20,7 @@ use crate::microdata::AttributeType;
 use crate::publication::Guarantee;
 use crate::publish::ranked::{UseKey, plan_buckets};
 use crate::random::ReleaseKey;
+use crate::report::PartFilesReader;
 
 fn published(column: usize, name: &str) -> PublishedRemoteColumn {
     PublishedRemoteColumn { column, name: name.to_owned() }
@@ -276,4 +278,22 @@ fn scratch_of_a_killed_attempt_goes_with_the_next_one() {
     assert!(of_alive.is_subset(&left) && left.contains("other.txt") && left.len() == 5, "{left:?}");
     drop((alive, next));
     assert_eq!(names().into_iter().collect::<Vec<_>>(), ["other.txt"]);
+}
+
+#[test]
+fn relations_keep_their_types() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("r");
+    let columns = [("n", SqlKind::Integer), ("t", SqlKind::Text), ("d", SqlKind::Date), ("b", SqlKind::Boolean)];
+    let text = |text: &str| SqlValue::Text(text.to_owned());
+    let rows = [
+        vec![SqlValue::Integer(-7), text(""), text("1969-12-31"), text("true")],
+        vec![SqlValue::Null, SqlValue::Null, SqlValue::Null, SqlValue::Null],
+    ];
+    relation::write(&path, &columns, &rows).unwrap();
+    let file = fs::File::open(path.join("rows.parquet")).unwrap();
+    let mut csv = String::new();
+    std::io::Read::read_to_string(&mut PartFilesReader::new(vec![file]), &mut csv).unwrap();
+    assert_eq!(csv, "n,t,d,b\n-7,\"\",1969-12-31,true\n,,,\n");
+    assert!(relation::write(&path, &columns, &rows).is_err());
 }
