@@ -68,7 +68,7 @@ pub struct Manifest {
     pub method_details: Option<MethodDetailsForm>,
     /// Utility figures that follow from the parts.
     pub utility: Utility,
-    /// What no rule prevents; absent in older releases, and where another engine wrote the parts.
+    /// What no rule prevents; absent in older releases, and where another engine wrote many rows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub exposures: Option<ManifestExposures>,
