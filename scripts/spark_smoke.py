@@ -58,13 +58,15 @@ def visits(folder):
         "emergency": [None if at % 13 == 0 else at * 2654435761 % 4096 > 1024 for at in range(3000)],
         "ward": [["north", "söuth", "", "ea\"st"][at * 40503 % 65536 // 16384] for at in range(3000)],
         "weight": pa.array([None if at % 17 == 0 else at * 48271 % 2147483647 % 90 for at in range(3000)], pa.int16()),
-        "score": [at / 7 for at in range(3000)],
+        "d": [at * 69621 % 2147483647 % 5 for at in range(3000)],
+        "p": [at * 16807 % 2147483647 % 3 for at in range(3000)],
     })
     put(table, Path(folder) / "visits")
     pyarrow.csv.write_csv(table, Path(folder) / "visits.csv", pyarrow.csv.WriteOptions(quoting_style="needed"))
     guarantee = {"type": "l_diversity", "l": 3}
-    method = {"type": "anatomy", "quasi_identifiers": ["emergency", "ward", "weight"], "sensitive": "day", "guarantee": guarantee}
-    document = {"attributes": {"score": {"drop": True}}, "method": method}
+    method = {"type": "anatomy", "quasi_identifiers": ["emergency", "ward", "weight", "d", "p"], "sensitive": "day", "guarantee": guarantee}
+    document = {"method": method}
+    put(table.append_column("score", [[at / 7 for at in range(3000)]]), Path(folder) / "untyped")
     (Path(folder) / "visits.json").write_text(json.dumps(document), encoding="utf-8")
 
 

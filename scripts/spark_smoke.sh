@@ -83,6 +83,11 @@ echo "vectors: the parts are those of tests/vectors/ranked.json"
 
 check visits "$work/lake"
 publish "$work/lake/visits" "$work/lake/visits.json" "$work/out/visits"
+if publish "$work/lake/untyped" "$work/lake/visits.json" "$work/out/untyped" 2>"$work/refused"; then
+    echo "a column that is not searched was let pass" >&2
+    exit 1
+fi
+grep -q 'score: equality' "$work/refused"
 "$guardian" verify "$work/out/visits" --original "$work/lake/visits.csv" | tail -n 1
 
 gzip -dc examples/data/adult.csv.gz >"$work/adult.csv"

@@ -1,7 +1,6 @@
 //! `guardian publish --engine`: publishes a table where it is, in Apache Spark.
 
 use std::fs;
-use std::io::Write;
 use std::path::PathBuf;
 
 use super::documents::{pretty, provenance};
@@ -145,20 +144,6 @@ fn read(
     let facts: Vec<ColumnFacts> = facts.collect();
     let schema = DatasetSchema { columns: &facts, keys: &[], unit: &Unit::Row };
     let ParsedDocument { specification, faults } = crate::spec::read(document, &schema, origin);
-    match specification {
-        Some(specification) if faults.is_empty() => Ok(specification),
-        _ => {
-            let others = table.columns().iter().filter(|of| of.kind.is_none()).map(|of| of.name.as_str());
-            let others: Vec<&str> = others.collect();
-            if !others.is_empty() {
-                // a lost notice does not fail the command
-                let _ = writeln!(
-                    std::io::stderr(),
-                    "guardian: the types of {} cannot be published from the engine: drop them, or cast them in a view",
-                    others.join(", ")
-                );
-            }
-            Err(CommandOutcome::Refused(Box::new(Problem::of_faults(faults))))
-        }
-    }
+    let refused = || CommandOutcome::Refused(Box::new(Problem::of_faults(faults.clone())));
+    specification.filter(|_| faults.is_empty()).ok_or_else(refused)
 }

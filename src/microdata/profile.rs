@@ -61,19 +61,19 @@ impl ColumnProfile {
         }
     }
 
-    /// The profile of a column of which only counts are known: `distinct` values, or `None` where it can only be dropped; all rows, those
-    /// without a value, and those of the most frequent value.
+    /// The profile of a column of which only counts are known: `distinct` values; all rows, those without a value, and those of the
+    /// most frequent value.
     #[must_use]
-    pub fn of_counts(name: &str, kind: AttributeType, distinct: Option<u64>, [rows, missing, top]: [u64; 3]) -> Self {
-        let (seen, present) = (distinct.unwrap_or(0), rows - missing);
+    pub fn of_counts(name: &str, kind: AttributeType, distinct: u64, [rows, missing, top]: [u64; 3]) -> Self {
+        let present = rows - missing;
         Self {
             name: name.to_owned(),
             kind,
-            distinct,
+            distinct: Some(distinct),
             missing,
             top,
-            identifier: is_identifier(kind, seen, present),
-            mostly_distinct: is_distinct(50, seen, present),
+            identifier: is_identifier(kind, distinct, present),
+            mostly_distinct: is_distinct(50, distinct, present),
             bytes: None,
             chose_rows: false,
         }

@@ -28,12 +28,15 @@ pub(super) struct WrittenBuckets {
 /// A statement that returns how much breaks a check: 0 where it holds.
 pub(super) type CountedCheck = (RemoteCheck, String);
 
+/// The column by which tuples are counted with signs.
+const SIGN: &str = "guardian_sign";
+
 /// How many distinct tuples do not occur equally often in both relations.
 fn differ(left: &str, right: &str, columns: &[String]) -> String {
     let of = list("", columns);
     format!(
-        "select count(*) from (select {of}, sum(d) from (select {of}, 1 as d from {left} union all select {of}, -1 as d from {right}) u \
-         group by {of} having sum(d) <> 0) v"
+        "select count(*) from (select {of}, sum({SIGN}) from (select {of}, 1 as {SIGN} from {left} union all select {of}, -1 as {SIGN} from \
+         {right}) u group by {of} having sum({SIGN}) <> 0) v"
     )
 }
 

@@ -9,6 +9,7 @@ use spark_connect::{DataFrame, DataType, SparkError, SparkSession};
 
 use super::relation::SqlValue;
 use super::session::SqlSession;
+use super::statements::FILE;
 use crate::control::Control;
 use crate::engine::RemoteError;
 use crate::microdata::AttributeType;
@@ -152,7 +153,7 @@ impl SqlSession for ConnectSession {
     fn write(&mut self, sql: &str, folder: &str, by_file: bool) -> Result<(), RemoteError> {
         self.frame(sql, |frame| {
             let writer = frame.write().mode("error");
-            let writer = if by_file { writer.partition_by(["p"]) } else { writer };
+            let writer = if by_file { writer.partition_by([FILE]) } else { writer };
             writer.parquet(folder).map_err(named)
         })
     }

@@ -7,9 +7,10 @@ use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
 
+use super::statements::FILE;
 use crate::report::PartFile;
 
-/// Names that an engine leaves beside its files.
+/// Names that an engine leaves among its files.
 const MARKS: [&str; 2] = ["_SUCCESS", "._SUCCESS.crc"];
 
 /// How the scratch of an attempt is named, and its lock.
@@ -64,15 +65,15 @@ impl SharedFolders {
         self.release.join(file)
     }
 
-    /// Gives the files of a part their names: that of its place `p` and no more. Anything else in the folder is an error.
+    /// Gives the files of a part their names: that of its place and no more. Anything else in the folder is an error.
     pub(super) fn settle(&self, name: &str) -> io::Result<Vec<PartFile>> {
         let folder = self.release.join(name);
         let unexpected = |path: &Path| io::Error::other(format!("{} is not expected there", path.display()));
-        let mut places = Vec::new();
+        let (mut places, of_place) = (Vec::new(), format!("{FILE}="));
         for entry in fs::read_dir(&folder)? {
             let path = entry?.path();
             let file_name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-            match file_name.strip_prefix("p=").map(str::parse::<u64>) {
+            match file_name.strip_prefix(&of_place).map(str::parse::<u64>) {
                 Some(Ok(place)) => places.push((place, path)),
                 _ if MARKS.contains(&file_name) => fs::remove_file(&path)?,
                 _ => return Err(unexpected(&path)),

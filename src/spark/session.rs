@@ -24,7 +24,8 @@ pub trait SqlSession {
     /// As [`Self::schema`].
     fn view(&mut self, name: &str, sql: &str) -> Result<(), RemoteError>;
 
-    /// Writes a query to a folder that does not exist, as Parquet; with `by_file` into a folder `p=N` for each value of its column `p`.
+    /// Writes a query to a folder that does not exist, as Parquet; with `by_file` into a folder for each value of
+    /// the column of files.
     ///
     /// # Errors
     /// As [`Self::schema`].

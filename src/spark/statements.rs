@@ -3,6 +3,10 @@
 use super::source::{identifier, parquet};
 use crate::engine::{PublishedRemoteColumn, RemoteBuckets};
 
+/// How names begin that statements give to columns next to published ones; no column of a table may begin so.
+pub(super) const RESERVED: &str = "guardian_";
+/// The column of the file of a row.
+pub(super) const FILE: &str = "guardian_file";
 /// The number of one array: an engine refuses longer ones.
 const ARRAY: u64 = 1 << 16;
 /// The most rows of one file of a part.
@@ -55,7 +59,7 @@ pub(super) fn order(columns: &[String]) -> String {
     columns.iter().map(|column| format!("{column} asc nulls first")).collect::<Vec<_>>().join(", ")
 }
 
-/// The numbers from 0 below `count` beside each row, as `x`.
+/// The numbers from 0 below `count` for each row, as `x`.
 fn numbers(count: &str) -> String {
     let last = ARRAY - 1;
     format!(
@@ -132,7 +136,7 @@ impl BucketStatements<'_> {
         let comma = if known.is_empty() { "" } else { ", " };
         let (file, staged) = (self.file(), parquet(folder));
         format!(
-            "select bucket{comma}{named}, {file} as p from {staged} distribute by p sort by p, bucket{comma}{}",
+            "select bucket{comma}{named}, {file} as {FILE} from {staged} distribute by {FILE} sort by {FILE}, bucket{comma}{}",
             order(&names)
         )
     }
@@ -143,7 +147,7 @@ impl BucketStatements<'_> {
         let name = identifier(&self.buckets.sensitive.name);
         let made = format!("select {label} as bucket, g.s from piece_{table} g {}", numbers("(g.hi - g.lo)"));
         format!(
-            "select bucket, s as {name}, {file} as p from ({made}) y distribute by p sort by p, bucket, {name} asc nulls first"
+            "select bucket, s as {name}, {file} as {FILE} from ({made}) y distribute by {FILE} sort by {FILE}, bucket, {name} asc nulls first"
         )
     }
 }
@@ -160,7 +164,7 @@ pub(super) fn plain_part(columns: &[PublishedRemoteColumn], rows: u64, folder: &
     let names: Vec<String> = columns.iter().map(|of| identifier(&of.name)).collect();
     let file = format!("cast({} % {} as int)", number(&format!("sha2({}, 256)", encoded(&own))), files(rows));
     let (named, staged, ordered) = (renamed(columns), parquet(folder), order(&names));
-    format!("select {named}, {file} as p from {staged} distribute by p sort by p, {ordered}")
+    format!("select {named}, {file} as {FILE} from {staged} distribute by {FILE} sort by {FILE}, {ordered}")
 }
 
 /// How many values of a column occur how often.

@@ -45,32 +45,27 @@ impl<S: SqlSession> SparkTable<S> {
     /// [`RemoteError`]
     pub fn open(mut session: S, source: &SparkSource, folders: SharedFolders) -> Result<Self, RemoteError> {
         let schema = session.schema(&format!("select * from {}", source.sql()))?;
-        let mut selected = Vec::new();
-        for (place, (name, kind)) in schema.iter().enumerate() {
-            // other types cannot be published; a cast takes comments of the source away
-            if let Some(kind) = kind {
-                selected.push(format!("cast({} as {}) as {}", identifier(name), sql_type(*kind), column(place)));
-            }
-        }
-        if selected.is_empty() {
-            return Err(RemoteError::Unsupported("no column of the table has a type that can be published".to_owned()));
-        }
+        let columns = offered(schema)?;
+        let cast = |(place, (name, kind)): (usize, &(String, AttributeType))| {
+            format!("cast({} as {}) as {}", identifier(name), sql_type(*kind), column(place))
+        };
+        let selected: Vec<String> = columns.iter().enumerate().map(cast).collect();
         session.view("src", &format!("select {} from {}", selected.join(", "), source.sql()))?;
         let mut table = Self { session, folders, columns: Vec::new(), rows: 0, used: Vec::new(), is_sampled: false };
-        table.count(&schema)?;
+        table.count(columns)?;
         Ok(table)
     }
 
-    fn count(&mut self, schema: &[(String, Option<AttributeType>)]) -> Result<(), RemoteError> {
-        let offered = schema.iter().enumerate().filter_map(|(place, (_, kind))| Some((place, (*kind)?)));
-        let offered: Vec<(usize, AttributeType)> = offered.collect();
-        let missing = offered.iter().map(|(place, _)| format!("count(*) - count({})", column(*place)));
-        let malformed = offered.iter().filter(|(_, kind)| *kind == AttributeType::Text);
-        let malformed = malformed.map(|(place, _)| format!("count_if(not is_valid_utf8({}))", column(*place)));
-        let all: Vec<String> = std::iter::once("count(*)".to_owned()).chain(missing).chain(malformed).collect();
-        let counted = self.numbers(&format!("select {} from src", all.join(", ")))?;
+    fn count(&mut self, columns: Vec<(String, AttributeType)>) -> Result<(), RemoteError> {
+        let all = 0..columns.len();
+        let missing = all.clone().map(|place| format!("count(*) - count({})", column(place)));
+        let texts = all.filter(|place| columns[*place].1 == AttributeType::Text);
+        let malformed = texts.map(|place| format!("count_if(not is_valid_utf8({}))", column(place)));
+        let counts: Vec<String> = std::iter::once("count(*)".to_owned()).chain(missing).chain(malformed).collect();
+        let counted = self.numbers(&format!("select {} from src", counts.join(", ")))?;
         let [rows, others @ ..] = &counted[..] else { return Err(unexpected()) };
-        if others.iter().skip(offered.len()).any(|rows| *rows > 0) {
+        let (missing, malformed) = others.split_at_checked(columns.len()).ok_or_else(unexpected)?;
+        if malformed.iter().any(|rows| *rows > 0) {
             return Err(RemoteError::Unsupported(
                 "a text column holds what is not UTF-8: repair it, or name a view without it".to_owned(),
             ));
@@ -79,12 +74,9 @@ impl<S: SqlSession> SparkTable<S> {
             return Err(RemoteError::Unsupported("the table has no rows".to_owned()));
         }
         self.rows = *rows;
-        for (name, kind) in schema {
-            let place = self.columns.len();
-            let at = offered.iter().position(|(of, _)| *of == place);
-            let frequencies = if at.is_some() { self.frequencies(place)? } else { Vec::new() };
-            let missing = at.and_then(|at| others.get(at)).copied().unwrap_or(0);
-            self.columns.push(RemoteColumn { name: name.clone(), kind: *kind, missing, frequencies });
+        for (place, ((name, kind), &missing)) in columns.into_iter().zip(missing).enumerate() {
+            let frequencies = self.frequencies(place)?;
+            self.columns.push(RemoteColumn { name, kind, missing, frequencies });
         }
         Ok(())
     }
@@ -110,8 +102,7 @@ impl<S: SqlSession> SparkTable<S> {
         if self.is_sampled {
             return Ok(());
         }
-        let offered = self.columns.iter().enumerate().filter(|(_, of)| of.kind.is_some());
-        let all: Vec<String> = offered.map(|(place, _)| column(place)).collect();
+        let all: Vec<String> = (0..self.columns.len()).map(column).collect();
         let staged = self.folders.staged("sample");
         self.session.write(&statements::sample(&all, self.rows.div_ceil(SAMPLE)), &staged, false)?;
         self.session.view("sample", &format!("select * from {}", parquet(&staged)))?;
@@ -170,7 +161,7 @@ impl<S: SqlSession> SparkTable<S> {
                 pieces.push([row.as_slice(), &places, &map].concat());
             }
         }
-        let kind = self.columns[buckets.sensitive.column].kind.unwrap_or(AttributeType::Text);
+        let kind = self.columns[buckets.sensitive.column].kind;
         let numbers = ["lo", "hi", "pos", "base", "nb", "a", "b", "total"].map(|name| (name, SqlKind::Integer));
         let columns = |first: (&'static str, SqlKind)| std::iter::once(first).chain(numbers).collect::<Vec<_>>();
         self.send(&format!("segment_{table}"), &columns(("v", SqlKind::Text)), &segments)?;
@@ -224,7 +215,7 @@ impl<S: SqlSession> SparkTable<S> {
 
     /// What the files themselves say: their columns, what else stands in them, and the order of their rows.
     fn read_files(&self, table: &RemoteTablePlan, audit: &mut RemoteAudit) -> Result<(), RemoteError> {
-        let kind = |place: usize| self.columns[place].kind.unwrap_or(AttributeType::Text);
+        let kind = |place: usize| self.columns[place].kind;
         let known = table.known.iter().map(|of| (of.name.clone(), kind(of.column)));
         let mut parts = vec![(if table.buckets.is_some() { "qi" } else { "rows" }, known.collect::<Vec<_>>())];
         if let Some(buckets) = &table.buckets {
@@ -273,6 +264,30 @@ fn offsets(counts: Vec<Vec<SqlValue>>) -> Result<Vec<Vec<SqlValue>>, RemoteError
     Ok(offsets)
 }
 
+/// The columns of a table, if all of them can be published and searched for dependencies, and none has a name of our own.
+pub(super) fn offered(
+    schema: Vec<(String, Option<AttributeType>)>,
+) -> Result<Vec<(String, AttributeType)>, RemoteError> {
+    let untyped: Vec<&str> = schema.iter().filter(|(_, kind)| kind.is_none()).map(|(name, _)| name.as_str()).collect();
+    if !untyped.is_empty() {
+        let untyped = untyped.join(", ");
+        let detail = format!(
+            "{untyped}: equality and text of these types differ between engines, so that nothing can be searched for what they give \
+             away; name a view that casts or lacks them"
+        );
+        return Err(RemoteError::Unsupported(detail));
+    }
+    let is_reserved = |name: &&str| name.starts_with(statements::RESERVED) || *name == "_metadata";
+    let reserved: Vec<&str> = schema.iter().map(|(name, _)| name.as_str()).filter(is_reserved).collect();
+    if !reserved.is_empty() {
+        let reserved = reserved.join(", ");
+        let detail =
+            format!("{reserved}: the engine or the release has columns of this name; name a view that renames them");
+        return Err(RemoteError::Unsupported(detail));
+    }
+    Ok(schema.into_iter().filter_map(|(name, kind)| Some((name, kind?))).collect())
+}
+
 fn unexpected() -> RemoteError {
     RemoteError::Failed("an answer of another form than was asked for".to_owned())
 }
@@ -312,7 +327,6 @@ impl<S: SqlSession> RemoteTable for SparkTable<S> {
 
     fn values(&mut self, place: usize, most: u64) -> Result<Vec<CountedValue>, RemoteError> {
         let RemoteColumn { kind, name, .. } = &self.columns[place];
-        let kind = kind.unwrap_or(AttributeType::Text);
         if self.columns[place].distinct() > most {
             let detail = format!("{name} has more than {most} values: a protected attribute is planned value by value");
             return Err(RemoteError::Unsupported(detail));

@@ -14,6 +14,7 @@ use super::files::SharedFolders;
 use super::relation::{self, SqlKind, SqlValue};
 use super::source::SparkSource;
 use super::statements::{self, BucketStatements, NamedPair, column};
+use super::table::offered;
 use super::written;
 use crate::engine::{PublishedRemoteColumn, RemoteBuckets};
 use crate::microdata::AttributeType;
@@ -226,10 +227,10 @@ fn files_get_names_that_say_their_place_alone() {
         fs::write(path, "x").unwrap();
     };
     for path in [
-        "t1.qi/p=1/part-00003-8a7f.zstd.parquet",
-        "t1.qi/p=0/part-00001-11.parquet",
+        "t1.qi/guardian_file=1/part-00003-8a7f.zstd.parquet",
+        "t1.qi/guardian_file=0/part-00001-11.parquet",
         "t1.qi/_SUCCESS",
-        "t1.qi/p=0/.a.crc",
+        "t1.qi/guardian_file=0/.a.crc",
     ] {
         put(path);
     }
@@ -239,8 +240,8 @@ fn files_get_names_that_say_their_place_alone() {
         fs::read_dir(release.path().join("t1.qi")).unwrap().map(|entry| entry.unwrap().file_name()).collect();
     assert_eq!(left.len(), 2);
     // two files of one place are of two attempts
-    put("t1.sa/p=0/part-1.parquet");
-    put("t1.sa/p=0/part-2.parquet");
+    put("t1.sa/guardian_file=0/part-1.parquet");
+    put("t1.sa/guardian_file=0/part-2.parquet");
     assert!(folders.settle("t1.sa").is_err());
     put("t2.rows/notes.txt");
     assert!(folders.settle("t2.rows").is_err());
@@ -296,4 +297,18 @@ fn relations_keep_their_types() {
     std::io::Read::read_to_string(&mut PartFilesReader::new(vec![file]), &mut csv).unwrap();
     assert_eq!(csv, "n,t,d,b\n-7,\"\",1969-12-31,true\n,,,\n");
     assert!(relation::write(&path, &columns, &rows).is_err());
+}
+
+#[test]
+fn every_column_can_be_searched_or_the_table_is_refused() {
+    let schema = |columns: &[(&str, Option<AttributeType>)]| {
+        columns.iter().map(|(name, kind)| ((*name).to_owned(), *kind)).collect::<Vec<_>>()
+    };
+    let text = Some(AttributeType::Text);
+    // names that statements once gave to columns of their own
+    assert_eq!(offered(schema(&[("p", text), ("d", text), ("s", text), ("bucket_", text)])).unwrap().len(), 4);
+    for (name, kind) in [("score", None), ("guardian_file", text), ("guardian_sign", text), ("_metadata", text)] {
+        let refused = offered(schema(&[("age", text), (name, kind)])).unwrap_err().to_string();
+        assert!(refused.starts_with(&format!("{name}: ")), "{refused}");
+    }
 }

@@ -50,7 +50,7 @@ pub fn verify_and_read(
 
 /// Checks the claims of a publication on the contents of its buckets, which another engine counted in the written parts.
 ///
-/// The checks are those that need no row: claims, guarantees of every bucket, rules beside known dependencies. What needs rows the other
+/// The checks are those that need no row: claims, guarantees of every bucket, rules with known dependencies. What needs rows the other
 /// engine checks by itself.
 ///
 /// # Errors

@@ -1,7 +1,7 @@
 //! The counts of a table in another engine, as plans read them.
 
 use super::port::{CountedValue, RemoteColumn};
-use crate::microdata::{Attr, AttributeCounts, AttributeType, ColumnProfile};
+use crate::microdata::{Attr, AttributeCounts, ColumnProfile};
 use crate::privacy::ValueFrequency;
 
 /// The counts of the attributes of a release.
@@ -49,11 +49,10 @@ impl RemoteColumn {
         self.frequencies.iter().map(|of: &ValueFrequency| of.values).sum()
     }
 
-    /// What a specification is read against; a column that cannot be published has too many values.
+    /// What a specification is read against.
     #[must_use]
     pub fn profile(&self, rows: u64) -> ColumnProfile {
-        let kind = self.kind.unwrap_or(AttributeType::Text);
-        let distinct = self.kind.map(|_| self.distinct() - u64::from(self.missing > 0));
-        ColumnProfile::of_counts(&self.name, kind, distinct, [rows, self.missing, self.largest()])
+        let distinct = self.distinct() - u64::from(self.missing > 0);
+        ColumnProfile::of_counts(&self.name, self.kind, distinct, [rows, self.missing, self.largest()])
     }
 }

@@ -79,7 +79,7 @@ impl RemoteDependencies {
 fn places(specification: &Specification, columns: &[RemoteColumn]) -> Vec<usize> {
     let named = specification.dropped_names.iter().filter_map(|name| columns.iter().position(|of| of.name == *name));
     let mut places: Vec<usize> = specification.used.iter().copied().chain(named).collect();
-    let others = (0..columns.len()).filter(|at| columns[*at].kind.is_some() && !places.contains(at));
+    let others = (0..columns.len()).filter(|at| !places.contains(at));
     places.extend(others.collect::<Vec<_>>());
     places
 }

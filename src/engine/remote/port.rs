@@ -12,11 +12,11 @@ use crate::report::PartFile;
 pub struct RemoteColumn {
     /// Its name.
     pub name: String,
-    /// The type of its values; `None` where they cannot be published, as their equality or text differs between engines.
-    pub kind: Option<AttributeType>,
+    /// The type of its values.
+    pub kind: AttributeType,
     /// The rows without a value.
     pub missing: u64,
-    /// How many values occur how often, most frequent first; a missing one counts as a value. Empty without a type.
+    /// How many values occur how often, most frequent first; a missing one counts as a value.
     pub frequencies: Vec<ValueFrequency>,
 }
 

@@ -65,7 +65,7 @@ pub fn release_remotely(
     let released = order.planned(table, control).and_then(|planned| planned.made(table, control));
     let cleared = table.clear().map_err(as_engine_error);
     let manifest = released?;
-    // a release beside which the assignment is still to be read is none
+    // a release is none while the assignment can still be read
     cleared?;
     Ok(manifest)
 }
@@ -145,7 +145,7 @@ impl<'a> RemoteOrder<'a> {
         refuse(self.ties(&prepared, &dependencies))?;
         let (plans, values) = self.plans(&prepared, &counts)?;
         let publication = self.publication(&prepared, rows);
-        let kinds = counts.columns.iter().map(|column| column.kind.unwrap_or(AttributeType::Text)).collect();
+        let kinds = counts.columns.iter().map(|column| column.kind).collect();
         let protected = protected.iter().filter_map(|attr| Some((attr, counts.of_values(attr)?)));
         let protected = protected.collect();
         let planned =

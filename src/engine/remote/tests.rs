@@ -55,7 +55,7 @@ impl TableInMemory {
             let frequencies = frequencies.into_iter().rev().map(|(rows, values)| ValueFrequency { rows, values });
             RemoteColumn {
                 name: (*name).to_owned(),
-                kind: Some(AttributeType::Text),
+                kind: AttributeType::Text,
                 missing: 0,
                 frequencies: frequencies.collect(),
             }
