@@ -13,8 +13,8 @@ use super::publish_summary::PublishSummary;
 use super::{input, interrupt};
 use crate::control::Control;
 use crate::engine;
-use crate::engine::{RemoteError, RemoteOrder, RemoteTable};
-use crate::problem::{Kind, Problem};
+use crate::engine::{EngineError, RemoteOrder, RemoteTable};
+use crate::problem::Problem;
 use crate::publication::Unit;
 use crate::random::RandomStreams;
 use crate::report::{Manifest, ManifestExposures, WritingEngine, public_report};
@@ -50,19 +50,6 @@ impl EngineOptions {
     }
 }
 
-fn outcome(error: RemoteError) -> CommandOutcome {
-    match error {
-        RemoteError::Cancelled => CommandOutcome::interrupted(),
-        RemoteError::Unavailable(cause) => {
-            CommandOutcome::InputOutput(format!("the engine cannot be reached ({cause})"))
-        }
-        RemoteError::Unsupported(detail) => {
-            CommandOutcome::Refused(Box::new(Problem::new(Kind::GuaranteeUnsupported, detail)))
-        }
-        other => CommandOutcome::Internal(other.to_string()),
-    }
-}
-
 impl EngineJob<'_> {
     pub(super) fn run(&self, url: &str, json: bool) -> Result<CommandOutcome, CommandOutcome> {
         let control = Control::default();
@@ -75,9 +62,10 @@ impl EngineJob<'_> {
         let scratch = self.options.scratch.clone().unwrap_or_default();
         let folders = SharedFolders::new(draft.path(), &scratch);
         let folders = folders.map_err(|error| CommandOutcome::io(&scratch, &error))?;
-        let mut session = ConnectSession::connect(&address, &control).map_err(outcome)?;
-        let made_by = WritingEngine { engine: "spark".to_owned(), version: session.version().map_err(outcome)? };
-        let mut table = SparkTable::open(session, &source, folders).map_err(outcome)?;
+        let mut session = ConnectSession::connect(&address, &control).map_err(EngineError::from)?;
+        let made_by =
+            WritingEngine { engine: "spark".to_owned(), version: session.version().map_err(EngineError::from)? };
+        let mut table = SparkTable::open(session, &source, folders).map_err(EngineError::from)?;
         let origin = if self.reproducible { DocumentSource::Reproduction } else { DocumentSource::CommandLine };
         let specification = read(&document, origin, &table)?;
         let RandomStreams::Keyed(key) = &self.streams else {

@@ -1,3 +1,4 @@
+use super::remote::port::RemoteError;
 use crate::control::Cancelled;
 use crate::problem::{Fault, Kind, Problem};
 use crate::publish::{PlanError, PlanRefusal, PublishError};
@@ -61,6 +62,25 @@ impl From<VerifierError> for EngineError {
                 let detail = "the join has too many combinations to check";
                 let fault = Fault::new("/method/requirements", Kind::JoinTooDense, detail);
                 Self::Refused(Problem::of_faults(vec![fault]))
+            }
+        }
+    }
+}
+
+impl From<RemoteError> for EngineError {
+    fn from(error: RemoteError) -> Self {
+        match error {
+            RemoteError::Cancelled => Self::Cancelled,
+            RemoteError::Unsupported(detail) => {
+                PlanRefusal(vec![Fault::new("", Kind::GuaranteeUnsupported, detail)]).into()
+            }
+            RemoteError::Unavailable(cause) => {
+                let detail = "the engine with the table cannot be reached; nothing was released";
+                Self::Failed { problem: Problem::new(Kind::Unavailable, detail), cause }
+            }
+            RemoteError::Failed(cause) => {
+                let detail = "the engine with the table failed; nothing was released";
+                Self::Failed { problem: Problem::new(Kind::Internal, detail), cause }
             }
         }
     }

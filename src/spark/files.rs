@@ -116,8 +116,7 @@ impl SharedFolders {
             bytes += read as u64;
         }
         opened.sync_all()?;
-        let sha256 = hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
-        Ok(PartFile { file, rows: 0, bytes, sha256 })
+        Ok(PartFile { file, rows: 0, bytes, sha256: hex::encode(hash.finalize()) })
     }
 
     /// Deletes the scratch of this attempt.

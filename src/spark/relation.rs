@@ -46,7 +46,7 @@ impl From<AttributeType> for SqlKind {
     }
 }
 
-/// Days before 1970 in the proleptic calendar of [`chrono::NaiveDate`] count as negative.
+/// The days of a date since 1970-01-01.
 fn days(text: &str) -> Option<i32> {
     text.parse().ok().map(|date: chrono::NaiveDate| date.to_epoch_days())
 }

@@ -23,7 +23,7 @@ use crate::engine::read_back::{entropy, exposures};
 use crate::ledger::{ActiveRule, Disclosure, RecordedProtection};
 use crate::microdata::{AttrSet, Table};
 use crate::privacy::{Dependency, DiscoveryScope, RuleStatus};
-use crate::publication::{DeclaredInputs, Linkage, NoticeKind, Protected, Publication, PublishedBytes, Witness};
+use crate::publication::{Linkage, NoticeKind, Protected, Publication, PublishedBytes, Witness};
 use crate::publish::{Decision, Design, DesignedRule, DesignedTable, PlanError, PlanRefusal, PlanRows};
 use crate::report::{
     Generalization, InternalReport, Manifest, ManifestInput, SpecificationNotice, Utility, WrittenPart, manifest,
@@ -266,12 +266,7 @@ impl<'a> DescribedRelease<'a> {
             made_by: None,
             dependencies: self.dependencies().in_json(),
             determined: self.dependencies().determined(publication.rules.iter().map(|rule| rule.known)),
-            declared: DeclaredInputs {
-                excluded: &specification.excludable,
-                taxonomies: &specification.taxonomies,
-                thresholds: &specification.thresholds,
-                unit: &specification.unit,
-            },
+            declared: specification.declared_inputs(),
             warnings,
         });
         if specification.entropy {

@@ -1,7 +1,6 @@
 //! Dependencies of a table in another engine: what an adversary is assumed to know, and what ties a protected attribute.
 
 use super::port::{PairCandidate, RemoteColumn, RemoteError, RemoteTable};
-use super::release::as_engine_error;
 use crate::control::Control;
 use crate::engine::error::EngineError;
 use crate::engine::prepare::known::{JobDependencies, withdrawal};
@@ -115,7 +114,7 @@ impl RemoteSearch<'_> {
                 PairCandidate { pair: [columns[0], columns[1]], dependents: self.columns(&of.dependents) }
             };
             let asked: Vec<PairCandidate> = some.iter().map(asked).collect();
-            let refuted = self.table.refuted(&asked).map_err(as_engine_error)?;
+            let refuted = self.table.refuted(&asked)?;
             for (PairCandidate { pair, dependents }, refuted) in some.iter().zip(refuted) {
                 let left = dependents.iter().zip(refuted).filter(|(_, refuted)| !refuted);
                 self.ask(pair, left.map(|(dependent, _)| *dependent).collect())?;
@@ -154,9 +153,9 @@ impl RemoteSearch<'_> {
             return Ok(());
         }
         let (from, to) = (self.columns(determinant), self.columns(&dependents));
-        let counted = self.table.determined(&from, &to).map_err(as_engine_error)?;
+        let counted = self.table.determined(&from, &to)?;
         if counted.len() != dependents.len() {
-            return Err(as_engine_error(RemoteError::Failed("an answer lacks columns".to_owned())));
+            return Err(RemoteError::Failed("an answer lacks columns".to_owned()).into());
         }
         let side: AttrSet = determinant.iter().map(|&at| Attr::from(at)).collect();
         for (dependent, counted) in dependents.into_iter().zip(counted) {

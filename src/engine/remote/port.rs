@@ -122,9 +122,6 @@ pub enum RemoteError {
     /// The table cannot be published so; a sentence that says why and what to do.
     #[error("{0}")]
     Unsupported(String),
-    /// The table is not the one that was planned.
-    #[error("the table changed while it was published")]
-    SourceChanged,
 }
 
 /// A table whose rows stay in another engine.

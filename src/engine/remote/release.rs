@@ -4,8 +4,7 @@ use super::counts::RemoteCounts;
 use super::dependencies::RemoteDependencies;
 use super::limits::{self, MOST_COLUMNS, MOST_VALUES};
 use super::port::{
-    PublishedRemoteColumn, RemoteAudit, RemoteBuckets, RemoteCheck, RemoteError, RemoteTable, RemoteTablePlan,
-    WrittenRemotePart,
+    PublishedRemoteColumn, RemoteAudit, RemoteBuckets, RemoteCheck, RemoteTable, RemoteTablePlan, WrittenRemotePart,
 };
 use crate::control::{Control, Phase};
 use crate::engine::error::EngineError;
@@ -18,10 +17,10 @@ use crate::engine::read_back::figures::{achieved, bucket_sizes, closed, summary}
 use crate::engine::release::run::declared_choices;
 use crate::ledger::EarlierDisclosures;
 use crate::microdata::{Attr, AttrSet, AttributeCounts, AttributeType};
-use crate::problem::{Fault, Kind, Problem};
+use crate::problem::{Fault, Kind};
 use crate::publication::{
-    CellContent, CheckName, DeclaredInputs, Linkage, NoticeKind, Part, Publication, PublishedBytes, PublishedColumn,
-    PublishedTable, RowMeaning, TableName, TableProtection,
+    CellContent, CheckName, Linkage, NoticeKind, Part, Publication, PublishedBytes, PublishedColumn, PublishedTable,
+    RowMeaning, TableName, TableProtection,
 };
 use crate::publish::ranked::{UseKey, contents, plan_buckets};
 use crate::publish::{DesignedTable, PlanRefusal};
@@ -63,34 +62,11 @@ pub fn release_remotely(
     control: &Control,
 ) -> Result<Manifest, EngineError> {
     let released = order.planned(table, control).and_then(|planned| planned.made(table, control));
-    let cleared = table.clear().map_err(as_engine_error);
+    let cleared = table.clear();
     let manifest = released?;
     // a release is none while the assignment can still be read
     cleared?;
     Ok(manifest)
-}
-
-/// An error of the other engine as one of the release.
-pub(super) fn as_engine_error(error: RemoteError) -> EngineError {
-    let failed =
-        |kind: Kind, detail: &str, cause: String| EngineError::Failed { problem: Problem::new(kind, detail), cause };
-    match error {
-        RemoteError::Cancelled => EngineError::Cancelled,
-        RemoteError::Unsupported(detail) => {
-            PlanRefusal(vec![Fault::new("", Kind::GuaranteeUnsupported, detail)]).into()
-        }
-        RemoteError::Unavailable(cause) => {
-            failed(Kind::Unavailable, "the engine with the table cannot be reached; nothing was released", cause)
-        }
-        RemoteError::SourceChanged => {
-            let detail = "the table changed while it was published; nothing was released. Publish it again";
-            EngineError::Refused(Problem::new(Kind::Conflict, detail))
-        }
-        RemoteError::Failed(cause) => {
-            let detail = format!("the engine with the table failed ({cause}); nothing was released");
-            failed(Kind::Internal, &detail, cause.clone())
-        }
-    }
 }
 
 /// A release whose tables are planned.
@@ -123,7 +99,7 @@ impl<'a> RemoteOrder<'a> {
         for (index, &place) in specification.used.iter().enumerate() {
             let is_protected = protected.contains(Attr::from(index));
             let found = is_protected.then(|| table.values(place, MOST_VALUES)).transpose();
-            values.push(found.map_err(as_engine_error)?);
+            values.push(found?);
         }
         let dependencies = RemoteDependencies::search(specification, table, control)?;
         refuse(dependencies.job.misnamed(specification, &[]))?;
@@ -318,13 +294,13 @@ impl PlannedRemotely<'_> {
         control.begin(Phase::Write, self.plans.len() as u64)?;
         let mut written = Vec::new();
         for plan in &self.plans {
-            written.push(self.written(plan, table.write(plan).map_err(as_engine_error)?)?);
+            written.push(self.written(plan, table.write(plan)?)?);
             control.advance(1)?;
         }
         control.begin(Phase::Verify, self.plans.len() as u64)?;
         let mut audits = Vec::new();
         for plan in &self.plans {
-            audits.push(table.audit(plan).map_err(as_engine_error)?);
+            audits.push(table.audit(plan)?);
             control.advance(1)?;
         }
         let verification = self.verified(audits, control)?;
@@ -446,12 +422,7 @@ impl PlannedRemotely<'_> {
             made_by: Some(made_by.clone()),
             dependencies: described.in_json(),
             determined: described.determined(publication.rules.iter().map(|rule| rule.known)),
-            declared: DeclaredInputs {
-                excluded: &specification.excludable,
-                taxonomies: &specification.taxonomies,
-                thresholds: &specification.thresholds,
-                unit: &specification.unit,
-            },
+            declared: specification.declared_inputs(),
             warnings,
         })
     }

@@ -20,7 +20,7 @@ impl UseKey {
     }
 
     fn derived(key: &ReleaseKey, label: &str) -> Self {
-        Self(Zeroizing::new(derive(key, label).iter().map(|byte| format!("{byte:02x}")).collect()))
+        Self(Zeroizing::new(hex::encode(*derive(key, label))))
     }
 
     /// The digits.

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::microdata::{Attr, AttrSet};
 use crate::problem::Fault;
-use crate::publication::{DeclaredTaxonomy, DeclaredThresholds, ExcludedValues, NoticeKind, Unit};
+use crate::publication::{DeclaredInputs, DeclaredTaxonomy, DeclaredThresholds, ExcludedValues, NoticeKind, Unit};
 use crate::spec::grammar::general::PeopleChoice;
 use crate::spec::grammar::republish::RepublishSpec;
 use crate::spec::grammar::utility::InternalUtility;
@@ -81,6 +81,17 @@ pub struct Specification {
 }
 
 impl Specification {
+    /// What a manifest repeats of the declarations on values and units.
+    #[must_use]
+    pub fn declared_inputs(&self) -> DeclaredInputs<'_> {
+        DeclaredInputs {
+            excluded: &self.excludable,
+            taxonomies: &self.taxonomies,
+            thresholds: &self.thresholds,
+            unit: &self.unit,
+        }
+    }
+
     /// The dependencies that the adversary knows, as declared.
     #[must_use]
     pub fn declared(&self) -> &[DeclaredDependency] {
