@@ -29,6 +29,7 @@ impl From<EngineError> for CommandOutcome {
             EngineError::Refused(problem) => Self::Refused(Box::new(problem)),
             EngineError::Failed { problem, cause } => match problem.kind {
                 crate::problem::Kind::StorageFull => Self::InputOutput(cause),
+                crate::problem::Kind::Unavailable => Self::InputOutput(format!("{}: {cause}", problem.detail)),
                 _ => Self::Internal(format!("{}: {cause}", problem.detail)),
             },
         }
