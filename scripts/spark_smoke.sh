@@ -94,6 +94,14 @@ gzip -dc examples/data/adult.csv.gz >"$work/adult.csv"
 check parquet "$work/adult.csv" "$work/lake/adult"
 publish "$work/lake/adult" examples/adult.json "$work/out/adult"
 "$guardian" verify "$work/out/adult" --original "$work/adult.csv" | tail -n 1
+# buckets of several sizes, by thresholds
+cat >"$work/thresholds.json" <<'END'
+{"unlisted": "drop",
+ "method": {"type": "bucketize", "quasi_identifiers": ["age", "sex", "race"], "sensitive": "occupation", "sizes": "multi",
+            "thresholds": {"linear": {"theta": 4, "c": "0.02", "overrides": {"Armed-Forces": "0.05"}}}}}
+END
+publish "$work/lake/adult" "$work/thresholds.json" "$work/out/thresholds"
+"$guardian" verify "$work/out/thresholds" --original "$work/adult.csv" | tail -n 1
 
 "${guardian%/*}/examples/census" "$rows" "$work/census.csv"
 check parquet "$work/census.csv" "$work/lake/census"

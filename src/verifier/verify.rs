@@ -66,6 +66,7 @@ pub fn verify_contents(
     reference::check(input, &mut log);
     let mut tables = contents::check(input, found, &mut log);
     dependencies::check(input, &tables.constant, control, &mut log)?;
+    claims::check_thresholds(input, &tables.figures, &mut log);
     let figures = std::mem::take(&mut tables.figures);
     rules::check(input, tables, control, &mut log)?;
     let needs_no_row =

@@ -1,8 +1,13 @@
 //! The counts of a table in another engine, as plans read them.
 
 use super::port::{CountedValue, RemoteColumn};
-use crate::microdata::{Attr, AttributeCounts, ColumnProfile};
+use crate::control::{Cancelled, Control};
+use crate::microdata::{Arena, Attr, AttributeCounts, ColumnProfile, Domain};
 use crate::privacy::ValueFrequency;
+use crate::publish::Design;
+use crate::publish::bucketize::{CountedDomain, size_by_counts};
+use crate::spec::BucketizeSpec;
+use crate::verifier::ProtectedValues;
 
 /// The counts of the attributes of a release.
 pub(super) struct RemoteCounts<'a> {
@@ -11,6 +16,31 @@ pub(super) struct RemoteCounts<'a> {
     pub(super) columns: Vec<&'a RemoteColumn>,
     /// The values of those attributes that a rule protects.
     pub(super) values: Vec<Option<Vec<CountedValue>>>,
+}
+
+impl RemoteCounts<'_> {
+    /// The values of an attribute that a rule protects.
+    pub(super) fn protected(&self, attribute: Attr) -> Option<ProtectedValues> {
+        let (values, rows) = self.values[attribute.index()].iter().flatten().cloned().unzip();
+        self.values[attribute.index()].as_ref().map(|_| ProtectedValues { attribute, values, rows })
+    }
+
+    /// Decides the sizes of the buckets of a design with thresholds.
+    pub(super) fn size_buckets(
+        &self,
+        spec: &BucketizeSpec,
+        design: &mut Design,
+        control: &Control,
+    ) -> Result<(), Cancelled> {
+        let sensitive = spec.rule.protects.attributes().iter().next();
+        let Some(ProtectedValues { attribute, values, rows }) = sensitive.and_then(|attr| self.protected(attr)) else {
+            return Ok(());
+        };
+        let mut arena = Arena::default();
+        values.iter().flatten().for_each(|value| arena.push(value.as_bytes()));
+        let domain = Domain::from_sorted(self.columns[attribute.index()].kind, arena.len() < values.len(), arena);
+        size_by_counts(spec, design, CountedDomain { domain: &domain, counts: &rows }, control)
+    }
 }
 
 impl AttributeCounts for RemoteCounts<'_> {

@@ -28,6 +28,10 @@ pub(super) fn faults(specification: &Specification) -> Vec<Fault> {
     let whole = "upload the table, or publish it from a file";
     match &specification.method {
         MethodSpec::Anatomy(_) => {}
+        MethodSpec::Bucketize(spec) => {
+            let detail = format!("which values a bucket may be given as counterfeits depends on its rows: {whole}");
+            fault(spec.counterfeits.is_some(), "/method/counterfeits", &detail);
+        }
         MethodSpec::Versatile(spec) => {
             let by_rules = matches!(spec.algorithm, Algorithm::Uad | Algorithm::SingleAttribute);
             let detail = "the other engine plans from rules and counts: use the algorithm uad or single_attribute";
@@ -36,7 +40,7 @@ pub(super) fn faults(specification: &Specification) -> Vec<Fault> {
         }
         other => {
             let detail = format!(
-                "rows are in the other engine, which does not run {}: use anatomy or versatile, or {whole}",
+                "rows are in the other engine, which does not run {}: use anatomy, bucketize or versatile, or {whole}",
                 other.name()
             );
             fault(true, "/method/type", &detail);
@@ -46,7 +50,9 @@ pub(super) fn faults(specification: &Specification) -> Vec<Fault> {
     fault(specification.republish.is_some(), "/republish", &format!("nights are drawn from rows: {whole}"));
     fault(specification.unit != Unit::Row, "", &format!("rows of persons are counted from rows: {whole}"));
     fault(!specification.excludable.is_empty(), "/attributes", &format!("excludable values need rows: {whole}"));
-    fault(!specification.thresholds.is_empty(), "/method", &format!("thresholds of single values need rows: {whole}"));
+    let is_bounded = !specification.thresholds.is_empty() && !matches!(specification.method, MethodSpec::Bucketize(_));
+    let detail = format!("thresholds of values are kept there by the method bucketize alone: use it, or {whole}");
+    fault(is_bounded, "/method", &detail);
     fault(specification.entropy, "/utility", &format!("the entropy of the model needs rows: {whole}"));
     let measured = specification.internal != InternalUtility::default();
     fault(measured, "/internal", &format!("figures of the original need rows: {whole}"));
@@ -70,13 +76,18 @@ pub(super) fn faults_of_design(design: &Design, counts: &RemoteCounts<'_>) -> Ve
     if design.decision != Decision::ByRules {
         return vec![unsupported("/method", "the tables cannot be chosen from rules and counts alone")];
     }
+    let is_counted = |buckets: &BucketPlan| match buckets {
+        BucketPlan::Drawn => true,
+        BucketPlan::Sized(planned) => planned.counterfeits.is_none() && planned.in_strata.is_empty(),
+        BucketPlan::Persistent(_) => false,
+    };
     let is_made = |table: &TableDesign| match table {
         TableDesign::Plain => true,
         TableDesign::Bucketized(bucketized) => {
             bucketized.single().is_some()
                 && bucketized.parts.len() == 1
                 && bucketized.parts[0].len() == 1
-                && bucketized.buckets == BucketPlan::Drawn
+                && is_counted(&bucketized.buckets)
                 && bucketized.strata.is_none()
                 && bucketized.closed.is_empty()
         }

@@ -16,22 +16,22 @@ use crate::engine::read_back::exposures::{FigureReader, PublishedTables};
 use crate::engine::read_back::figures::{achieved, bucket_sizes, closed, summary};
 use crate::engine::release::run::declared_choices;
 use crate::ledger::EarlierDisclosures;
-use crate::microdata::{Attr, AttrSet, AttributeCounts, AttributeType};
+use crate::microdata::{Attr, AttrSet, AttributeType};
 use crate::problem::{Fault, Kind};
 use crate::publication::{
     CellContent, CheckName, Linkage, NoticeKind, Part, Publication, PublishedBytes, PublishedColumn, PublishedTable,
     RowMeaning, TableName, TableProtection,
 };
-use crate::publish::ranked::{UseKey, contents, plan_buckets};
+use crate::publish::ranked::{UseKey, contents, place_filled, plan_buckets};
 use crate::publish::{DesignedTable, PlanRefusal};
 use crate::random::ReleaseKey;
 use crate::report::{
     Manifest, ManifestExposures, ManifestInput, Provenance, SpecificationNotice, Utility, WritingEngine, WrittenPart,
     manifest,
 };
-use crate::spec::Specification;
+use crate::spec::{MethodSpec, Specification};
 use crate::verifier;
-use crate::verifier::{Check, CountedTables, TableContents, VerifierInput, VerifierReport};
+use crate::verifier::{Check, CountedTables, ProtectedValues, TableContents, VerifierInput, VerifierReport};
 
 /// The most rows of parts that are read for what no rule prevents.
 const MOST_READ_ROWS: u64 = 1 << 22;
@@ -77,8 +77,7 @@ struct PlannedRemotely<'a> {
     plans: Vec<RemoteTablePlan>,
     kinds: Vec<AttributeType>,
     values: Vec<usize>,
-    /// The rows of each value of the attributes that rules protect.
-    counts: Vec<(Attr, Vec<u64>)>,
+    protected: Vec<ProtectedValues>,
     rows: u64,
 }
 
@@ -115,17 +114,18 @@ impl<'a> RemoteOrder<'a> {
             extended: None,
             dropped: AttrSet::EMPTY,
         };
-        let prepared = prepare(specification, input, control)?;
+        let mut prepared = prepare(specification, input, control)?;
+        if let MethodSpec::Bucketize(spec) = &specification.method {
+            counts.size_buckets(spec, &mut prepared.design, control)?;
+        }
         feasible(&prepared, specification)?;
         refuse(limits::faults_of_design(&prepared.design, &counts))?;
         refuse(self.ties(&prepared, &dependencies))?;
         let (plans, values) = self.plans(&prepared, &counts)?;
         let publication = self.publication(&prepared, rows);
         let kinds = counts.columns.iter().map(|column| column.kind).collect();
-        let protected = protected.iter().filter_map(|attr| Some((attr, counts.of_values(attr)?)));
-        let protected = protected.collect();
-        let planned =
-            PlannedRemotely { order: self, prepared, publication, plans, kinds, values, counts: protected, rows };
+        let protected = protected.iter().filter_map(|attr| counts.protected(attr)).collect();
+        let planned = PlannedRemotely { order: self, prepared, publication, plans, kinds, values, protected, rows };
         planned.judge_plan(control)?;
         Ok(planned)
     }
@@ -173,12 +173,12 @@ impl<'a> RemoteOrder<'a> {
             let single = designed.bucketized().and_then(|bucketized| bucketized.single());
             let mut buckets = None;
             if let Some((attr, guarantees)) = single {
-                let values = counts.values[attr.index()].clone();
-                let values =
-                    values.ok_or_else(|| EngineError::bug("the values of a protected attribute are not known"))?;
-                let (values, rows): (Vec<Option<String>>, Vec<u64>) = values.into_iter().unzip();
-                let plan = plan_buckets(&rows, guarantees, self.key, &name);
-                let plan = plan.map_err(|error| EngineError::bug(error.to_string()))?;
+                let ProtectedValues { values, rows, .. } = counts.protected(attr).ok_or_else(unknown_values)?;
+                let plan = match designed.bucketized().and_then(|bucketized| bucketized.planned()) {
+                    Some(planned) => place_filled(&planned.filled, self.key, &name),
+                    None => plan_buckets(&rows, guarantees, self.key, &name)
+                        .map_err(|error| EngineError::bug(error.to_string()))?,
+                };
                 values_of.push(values.len());
                 buckets = Some(RemoteBuckets {
                     sensitive: published(attr),
@@ -228,6 +228,10 @@ impl<'a> RemoteOrder<'a> {
     }
 }
 
+fn unknown_values() -> EngineError {
+    EngineError::bug("the values of a protected attribute are not known")
+}
+
 fn refuse(faults: Vec<Fault>) -> Result<(), PlanRefusal> {
     if faults.is_empty() { Ok(()) } else { Err(PlanRefusal(faults)) }
 }
@@ -267,6 +271,7 @@ impl PlannedRemotely<'_> {
         let known = prepared.dependencies.all.iter().map(|of| (of.determinant, AttrSet::one(of.dependent)));
         let known: Vec<(AttrSet, AttrSet)> = known.collect();
         let names = prepared.dependencies.names(specification);
+        let kinds: Vec<Option<AttributeType>> = self.kinds.iter().copied().map(Some).collect();
         let input = VerifierInput {
             publication,
             submitted: specification.method.rules(),
@@ -277,7 +282,7 @@ impl PlannedRemotely<'_> {
             dropped: &[],
             witness: None,
             names: &names,
-            kinds: &[],
+            kinds: &kinds,
             accounted: AttrSet::first(specification.names.len()),
             excludable: &specification.excludable,
             taxonomies: &specification.taxonomies,
@@ -285,7 +290,7 @@ impl PlannedRemotely<'_> {
             thresholds: &specification.thresholds,
             closes: specification.method.closed_reason().is_some(),
         };
-        let found = CountedTables { contents: found, counts: &self.counts };
+        let found = CountedTables { contents: found, protected: &self.protected };
         Ok(verifier::verify_contents(&input, found, control)?)
     }
 

@@ -14,7 +14,7 @@ use crate::engine::EngineError;
 use crate::microdata::AttributeType;
 use crate::privacy::ValueFrequency;
 use crate::publication::{CompositionMode, Linkage, Unit};
-use crate::publish::ranked::contents;
+use crate::publish::ranked::{BucketContent, contents};
 use crate::random::ReleaseKey;
 use crate::report::{Manifest, PartFile, Provenance, WritingEngine};
 use crate::spec::{self, ColumnFacts, DatasetSchema, DocumentSource, Specification};
@@ -30,6 +30,8 @@ enum EngineFault {
     Unanswered(RemoteCheck),
     /// The written sensitive part has all rows of a value in one bucket.
     OneBucket,
+    /// Two buckets have exchanged a row, so that all rows of the first value that they had are in one.
+    Gathered,
     /// A part lacks a row.
     LostRow,
     /// The assignment cannot be deleted.
@@ -133,6 +135,9 @@ impl RemoteTable for TableInMemory {
         }
         if let Some(buckets) = &table.buckets {
             audit.contents = contents(&buckets.plan.segments);
+            if self.fault == EngineFault::Gathered {
+                gather(&mut audit.contents);
+            }
             if self.fault == EngineFault::OneBucket {
                 audit.contents = BTreeMap::from([(vec![(0, 2)], 1)]);
             }
@@ -147,6 +152,26 @@ impl RemoteTable for TableInMemory {
             _ => Ok(()),
         }
     }
+}
+
+/// Two buckets of the same content with a row of value 0 exchange it for another.
+fn gather(contents: &mut BTreeMap<BucketContent, u64>) {
+    let with_first = |content: &&BucketContent| content[0] == (0, 1) && content.len() > 1 && contents[*content] > 1;
+    let content = contents.keys().find(with_first).cloned().unwrap();
+    let (other, others) = *content.last().unwrap();
+    let changed = |first: u64, last: u64| -> BucketContent {
+        let rows = content.iter().map(|&(value, rows)| match value {
+            0 => (0, first),
+            value if value == other => (other, last),
+            value => (value, rows),
+        });
+        rows.filter(|(_, rows)| *rows > 0).collect()
+    };
+    let (more, fewer) = (changed(2, others - 1), changed(0, others + 1));
+    *contents.entry(content.clone()).or_default() -= 2;
+    *contents.entry(more).or_default() += 1;
+    *contents.entry(fewer).or_default() += 1;
+    contents.retain(|_, buckets| *buckets > 0);
 }
 
 /// People whose ages and wards say nothing of their diseases.
@@ -226,6 +251,64 @@ fn other_guarantees_are_judged_on_contents() {
     let manifest = released(&document, &mut patients(600)).unwrap();
     let distance = manifest.rules[0].achieved.unwrap().distance.unwrap();
     assert!(distance > 0.0 && distance <= 0.3, "{distance}");
+}
+
+/// One row in fifty is of a rare disease, which may be a tenth of a bucket.
+fn rare(rows: usize) -> TableInMemory {
+    let mut table = patients(rows);
+    table.rows.iter_mut().step_by(50).for_each(|row| row[2] = "HIV".to_owned());
+    TableInMemory::new(&["age", "ward", "disease"], table.rows)
+}
+
+fn bucketize(sizes: &str) -> Value {
+    json!({"method": {"type": "bucketize", "quasi_identifiers": ["age", "ward"], "sensitive": "disease", "sizes": sizes,
+                      "thresholds": {"explicit": {"HIV": 0.1}, "otherwise": 0.5}}})
+}
+
+#[test]
+fn buckets_by_thresholds_have_the_planned_sizes() {
+    for sizes in ["one", "two", "multi", "optimal"] {
+        let mut table = rare(600);
+        let manifest = released(&bucketize(sizes), &mut table).unwrap();
+        assert!(manifest.verification.verified && table.cleared);
+        let details = serde_json::to_value(&manifest.method_details).unwrap();
+        let found: Vec<(u64, u64)> = manifest.utility.bucket_sizes.iter().map(|of| (of.size, of.buckets)).collect();
+        let setting = |&(size, buckets): &(u64, u64)| json!({"size": size, "buckets": buckets});
+        assert_eq!(details["setting"], found.iter().map(setting).collect::<Value>(), "{sizes}");
+        assert_eq!(found.iter().map(|(size, buckets)| size * buckets).sum::<u64>(), 600);
+    }
+}
+
+/// The engine swaps a rare value into a bucket where it is too likely; the sizes stay.
+#[test]
+fn a_threshold_of_one_value_is_held_against_what_was_written() {
+    let result = released(&bucketize("two"), &mut rare(600).with(EngineFault::Gathered));
+    assert!(matches!(&result, Err(EngineError::Failed { .. })), "{result:?}");
+}
+
+#[test]
+fn what_thresholds_cannot_have_is_said_before_anything_is_written() {
+    let mut counterfeits = bucketize("two");
+    counterfeits["method"]["thresholds"] = json!({"uniform": {"l": 2}});
+    counterfeits["method"]["counterfeits"] = json!({"per_bucket": 1});
+    let mut narrow = bucketize("one");
+    narrow["method"]["max_size"] = json!(3);
+    let mut frequent = bucketize("two");
+    frequent["method"]["thresholds"] = json!({"explicit": {"HIV": 0.01}, "otherwise": 0.5});
+    let by_rule = json!({"method": {"type": "anatomy", "quasi_identifiers": ["age", "ward"], "sensitive": "disease",
+        "guarantee": {"type": "thresholds", "explicit": {"HIV": 0.1}, "otherwise": 0.5}}});
+    let cases = [
+        (counterfeits, "counterfeits depends on its rows"),
+        (narrow, "no buckets of 2 to 3 rows"),
+        (frequent, "more frequent in the table than their thresholds"),
+        (by_rule, "by the method bucketize alone"),
+    ];
+    for (document, said) in cases {
+        let mut table = rare(600);
+        let detail = refused(released(&document, &mut table));
+        assert!(detail.contains(said), "{detail}");
+        assert_eq!(table.written, 0);
+    }
 }
 
 #[test]

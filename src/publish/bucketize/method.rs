@@ -7,7 +7,7 @@ use super::planned::{PlannedBuckets, counterfeits_label};
 use super::planner::{SizePlanner, StratifiedPlanner};
 use super::share;
 use crate::control::{Cancelled, Control};
-use crate::microdata::AttrSet;
+use crate::microdata::{AttrSet, Domain};
 use crate::privacy::IneligibilityReason;
 use crate::privacy::links::Strata;
 use crate::problem::Kind;
@@ -44,6 +44,54 @@ pub fn plan(spec: &BucketizeSpec, input: &PlanInput<'_>, control: &Control) -> R
     Ok(design)
 }
 
+/// The values of a sensitive attribute with the rows of each, where the rows themselves are elsewhere.
+#[derive(Clone, Copy)]
+pub struct CountedDomain<'a> {
+    /// The values.
+    pub domain: &'a Domain,
+    /// The rows of each.
+    pub counts: &'a [u64],
+}
+
+/// Decides the sizes and values of the buckets of a design from counts alone, for a table without strata and counterfeits.
+///
+/// # Errors
+/// [`Cancelled`] on cancellation.
+pub fn size_by_counts(
+    spec: &BucketizeSpec,
+    design: &mut Design,
+    CountedDomain { domain, counts }: CountedDomain<'_>,
+    control: &Control,
+) -> Result<(), Cancelled> {
+    if design.rules.iter().any(leaves_unsized) {
+        return Ok(());
+    }
+    let shares = share::shares(&spec.thresholds, domain, counts);
+    settle(design, SizePlanner { spec, counts, control }.plan(shares)?);
+    Ok(())
+}
+
+/// Whether no sizes help a rule.
+fn leaves_unsized(rule: &DesignedRule) -> bool {
+    rule.rejections.iter().any(|said| matches!(said, RuleRejection::Linked(_) | RuleRejection::Unproved(..)))
+}
+
+/// Puts planned buckets into their design.
+fn settle(design: &mut Design, planned: PlannedBuckets) {
+    let ([DesignedTable { design: TableDesign::Bucketized(bucketized), .. }], [rule]) =
+        (&mut design.tables[..], &mut design.rules[..])
+    else {
+        return;
+    };
+    let ineligible = planned.faults.iter().any(|fault| fault.kind == Kind::RuleIneligible);
+    if ineligible && rule.ineligibility().is_none() {
+        let reason = IneligibilityReason { requested: rule.rule.guarantee, largest_l: rule.largest_l };
+        rule.reject(RuleRejection::Ineligible(reason));
+    }
+    design.details = planned.method_details();
+    bucketized.buckets = BucketPlan::Sized(Arc::new(planned));
+}
+
 /// Decides the sizes and values of the buckets of a design, in its strata.
 fn size_buckets(
     spec: &BucketizeSpec,
@@ -59,20 +107,14 @@ fn size_buckets(
     if let Some((detail, &dependency)) = unproved(spec, bucketized).zip(design.used_dependencies.first()) {
         rule.reject(RuleRejection::Unproved(dependency, detail));
     }
-    if rule.rejections.iter().any(|said| matches!(said, RuleRejection::Linked(_) | RuleRejection::Unproved(..))) {
+    if leaves_unsized(rule) {
         return Ok(());
     }
     let constant = bucketized.guards.first().map(|guard| guard.constant).unwrap_or_default();
     // the strata themselves keep the thresholds: a finer division would only cost buckets
     bucketized.strata = (!constant.is_empty()).then(|| Arc::new(Strata::new(rows.strata, constant)));
     let planned = planned_buckets(spec, rule, bucketized, rows, control)?;
-    let ineligible = planned.faults.iter().any(|fault| fault.kind == Kind::RuleIneligible);
-    if ineligible && rule.ineligibility().is_none() {
-        let reason = IneligibilityReason { requested: rule.rule.guarantee, largest_l: rule.largest_l };
-        rule.reject(RuleRejection::Ineligible(reason));
-    }
-    design.details = planned.method_details();
-    bucketized.buckets = BucketPlan::Sized(Arc::new(planned));
+    settle(design, planned);
     Ok(())
 }
 

@@ -28,7 +28,7 @@ pub(super) use capped::capped;
 pub(super) use counterfeits::{Counterfeit, with_counterfeits};
 pub use filled::FilledBuckets;
 pub use flow::fill;
-pub use method::plan;
+pub use method::{CountedDomain, plan, size_by_counts};
 pub use multi::{MoveOrder, MultiSizeSearch};
 pub use place::place;
 pub use planned::PlannedBuckets;

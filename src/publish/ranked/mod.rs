@@ -17,5 +17,5 @@ mod segments;
 mod tests;
 
 pub use keys::{LabelMap, UseKey, encoded_cell};
-pub use plan::{RankedPlan, UnplannableError, plan_buckets};
+pub use plan::{RankedPlan, UnplannableError, place_filled, plan_buckets};
 pub use segments::{BucketContent, Segment, contents, deal};

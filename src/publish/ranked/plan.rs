@@ -4,6 +4,7 @@ use super::keys::LabelMap;
 use super::segments::{Segment, contents, deal};
 use crate::privacy::{self, OverallCounts};
 use crate::publication::Guarantee;
+use crate::publish::bucketize::FilledBuckets;
 use crate::random::ReleaseKey;
 
 /// The largest number of buckets: labels are 32-bit integers.
@@ -58,6 +59,26 @@ pub fn plan_buckets(
         }
     }
     Ok(RankedPlan { segments: deal(&dealt, buckets), labels: LabelMap::draw(key, table, buckets) })
+}
+
+/// Plans buckets whose sizes and values are decided: those of each size form a class, and the first ranks of a value go to the first
+/// class that holds it.
+#[must_use]
+pub fn place_filled(filled: &[FilledBuckets], key: &ReleaseKey, table: &str) -> RankedPlan {
+    let values = filled.iter().map(|of| of.counts.len()).max().unwrap_or(0);
+    let (mut segments, mut base, mut placed) = (Vec::new(), 0, vec![0; values]);
+    for FilledBuckets { class, counts } in filled.iter().filter(|of| of.class.buckets > 0) {
+        let mut position = 0;
+        for (value, &rows) in (0..).zip(counts).filter(|(_, rows)| **rows > 0) {
+            let first = placed[value as usize];
+            let end = first + rows;
+            segments.push(Segment { value, first, end, position, base, buckets: class.buckets });
+            placed[value as usize] = end;
+            position += rows;
+        }
+        base += class.buckets;
+    }
+    RankedPlan { segments, labels: LabelMap::draw(key, table, base) }
 }
 
 impl RankedPlan {

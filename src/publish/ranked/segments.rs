@@ -37,35 +37,50 @@ pub fn deal(counts: &[(u32, u64)], buckets: u64) -> Vec<Segment> {
 
 /// The distinct contents of the buckets, with the number of buckets of each.
 ///
-/// A content changes only where a segment begins or ends, so that a class of m values has at most 2m + 1.
+/// A content changes only where a segment begins or ends, so that a class of m segments has at most 2m + 1.
 #[must_use]
 pub fn contents(segments: &[Segment]) -> BTreeMap<BucketContent, u64> {
     let mut found = BTreeMap::new();
     for class in segments.chunk_by(|one, other| one.base == other.base) {
-        let buckets = class.first().map_or(0, |segment| segment.buckets);
-        let ends = |segment: &Segment| {
-            [segment.position % buckets, (segment.position + segment.end - segment.first) % buckets]
+        let Some(buckets) = class.first().map(|segment| segment.buckets).filter(|buckets| *buckets > 0) else {
+            continue;
         };
-        let mut cuts: Vec<u64> = class.iter().flat_map(ends).chain([0, buckets]).collect();
-        cuts.sort_unstable();
-        cuts.dedup();
-        for range in cuts.windows(2) {
-            let mut content: BTreeMap<u32, u64> = BTreeMap::new();
-            for segment in class {
-                let rows = held(segment, range[0]);
-                if rows > 0 {
-                    *content.entry(segment.value).or_default() += rows;
-                }
-            }
-            *found.entry(content.into_iter().collect()).or_default() += range[1] - range[0];
+        let mut held: BTreeMap<u32, u64> = BTreeMap::new();
+        let mut changes = Vec::new();
+        for segment in class {
+            let rows = segment.end - segment.first;
+            let (start, more) = (segment.position % buckets, rows % buckets);
+            let end = (start + more) % buckets;
+            // buckets from `start` to `end`, past the last one to the first, hold a row more than the others
+            let first_holds_more = more > 0 && (start == 0 || (end < start && end > 0));
+            *held.entry(segment.value).or_default() += rows / buckets + u64::from(first_holds_more);
+            let turns = [(start, true), (end, false)].into_iter().filter(|(at, _)| more > 0 && *at > 0);
+            changes.extend(turns.map(|(at, adds)| Change { at, value: segment.value, adds }));
         }
+        changes.sort_unstable_by_key(|change| change.at);
+        let mut from = 0;
+        for together in changes.chunk_by(|one, other| one.at == other.at) {
+            count(&held, together[0].at - from, &mut found);
+            from = together[0].at;
+            for change in together {
+                let rows = held.entry(change.value).or_default();
+                *rows = if change.adds { *rows + 1 } else { *rows - 1 };
+            }
+        }
+        count(&held, buckets - from, &mut found);
     }
     found
 }
 
-/// The rows of a segment in a bucket of its class, buckets from 0.
-const fn held(segment: &Segment, bucket: u64) -> u64 {
-    let rows = segment.end - segment.first;
-    let first = (bucket + segment.buckets - segment.position % segment.buckets) % segment.buckets;
-    if first < rows { 1 + (rows - 1 - first) / segment.buckets } else { 0 }
+/// A bucket from which on a value has a row more or less.
+#[derive(Clone, Copy)]
+struct Change {
+    at: u64,
+    value: u32,
+    adds: bool,
+}
+
+fn count(held: &BTreeMap<u32, u64>, buckets: u64, found: &mut BTreeMap<BucketContent, u64>) {
+    let content = held.iter().filter(|(_, rows)| **rows > 0).map(|(value, rows)| (*value, *rows));
+    *found.entry(content.collect()).or_default() += buckets;
 }

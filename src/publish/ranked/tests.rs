@@ -6,7 +6,8 @@ use serde_json::Value;
 use sha2::{Digest, Sha256};
 
 use super::*;
-use crate::publication::Guarantee;
+use crate::publication::{Guarantee, SizeCount};
+use crate::publish::bucketize::FilledBuckets;
 use crate::random::ReleaseKey;
 
 /// A cell in canonical order: missing first, numbers by value, texts by bytes.
@@ -107,12 +108,27 @@ impl RankedVector {
         let segments: Vec<Segment> = self.segments.iter().map(segment).collect();
         let buckets = segments.iter().map(|segment| segment.base + segment.buckets).max().unwrap();
         let expected = RankedPlan { segments, labels: LabelMap { factor, shift, buckets } };
-        let Some(l) = self.l else { return expected };
         let counts: Vec<u64> = counts.into_values().collect();
+        let Some(l) = self.l else {
+            let plan = place_filled(&classes(&expected.segments, counts.len()), &key(&self.release_key), "t1");
+            assert_eq!(plan, expected, "{}", self.name);
+            return plan;
+        };
         let plan = plan_buckets(&counts, &[Guarantee::LDiversity { l }], &key(&self.release_key), "t1").unwrap();
         assert_eq!(plan, expected, "{}", self.name);
         plan
     }
+}
+
+/// The classes of the buckets of a plan, with the rows of each value in them.
+fn classes(segments: &[Segment], values: usize) -> Vec<FilledBuckets> {
+    let filled = |class: &[Segment]| {
+        let mut counts = vec![0; values];
+        class.iter().for_each(|segment| counts[segment.value as usize] += segment.end - segment.first);
+        let size = counts.iter().sum::<u64>() / class[0].buckets;
+        FilledBuckets { class: SizeCount { size, buckets: class[0].buckets }, counts }
+    };
+    segments.chunk_by(|one, other| one.base == other.base).map(filled).collect()
 }
 
 #[test]
@@ -171,6 +187,39 @@ proptest! {
         let found = contents(&segments);
         prop_assert!(found.len() <= 2 * counts.len() + 1);
         prop_assert_eq!(found, literal(&segments));
+    }
+
+    #[test]
+    fn buckets_of_planned_sizes_hold_what_was_planned(
+        sizes in prop::collection::vec((1u64..7, 0u64..6), 1..4), spread in prop::collection::vec(0usize..5, 150),
+    ) {
+        prop_assume!(sizes.iter().any(|(_, buckets)| *buckets > 0));
+        // each class has a value for each of its rows, drawn from five
+        let mut spread = spread.into_iter();
+        let fill = |&(size, buckets): &(u64, u64)| {
+            let mut counts = vec![0; 5];
+            spread.by_ref().take((size * buckets) as usize).for_each(|value| counts[value] += 1);
+            FilledBuckets { class: SizeCount { size, buckets }, counts }
+        };
+        let filled: Vec<FilledBuckets> = sizes.iter().map(fill).collect();
+        let plan = place_filled(&filled, &ReleaseKey::from_bytes([7; 32]), "t1");
+        let found = contents(&plan.segments);
+        prop_assert_eq!(&found, &literal(&plan.segments));
+        prop_assert_eq!(plan.buckets(), sizes.iter().map(|(_, buckets)| buckets).sum::<u64>());
+        let mut of_size: BTreeMap<u64, u64> = BTreeMap::new();
+        found.iter().for_each(|(content, number)| *of_size.entry(content.iter().map(|of| of.1).sum()).or_default() += number);
+        let mut planned: BTreeMap<u64, u64> = BTreeMap::new();
+        sizes.iter().filter(|(_, buckets)| *buckets > 0).for_each(|(size, buckets)| *planned.entry(*size).or_default() += buckets);
+        prop_assert_eq!(of_size, planned);
+        // the ranks of a value go to one bucket each
+        for value in 0..5 {
+            let rows: u64 = filled.iter().filter(|of| of.class.buckets > 0).map(|of| of.counts[value]).sum();
+            let mut ranges: Vec<(u64, u64)> =
+                plan.segments.iter().filter(|of| of.value as usize == value).map(|of| (of.first, of.end)).collect();
+            ranges.sort_unstable();
+            prop_assert!(ranges.windows(2).all(|pair| pair[0].1 == pair[1].0));
+            prop_assert_eq!(ranges.last().map_or(0, |range| range.1), rows);
+        }
     }
 
     #[test]

@@ -17,8 +17,19 @@ use crate::verifier::definition::taxonomy::DeclaredValues;
 pub struct CountedTables<'a> {
     /// The contents of the buckets of each table, in the written parts.
     pub contents: &'a [TableContents],
-    /// The rows of each value of the attributes that rules protect, in the original.
-    pub counts: &'a [(Attr, Vec<u64>)],
+    /// The values of the attributes that rules protect, in the original.
+    pub protected: &'a [ProtectedValues],
+}
+
+/// The values of an attribute that a rule protects, in the original.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ProtectedValues {
+    /// The attribute.
+    pub attribute: Attr,
+    /// Its values in canonical order, of which contents hold the positions.
+    pub values: Vec<Option<String>>,
+    /// The rows of each value.
+    pub rows: Vec<u64>,
 }
 
 /// The contents of the buckets of a table with one sensitive attribute, counted in its sensitive part.
@@ -46,13 +57,19 @@ impl TableContents {
 /// Checks every guard on the contents of the buckets of its table. Contents are those of the tables in their order.
 pub(in crate::verifier) fn check(
     input: &VerifierInput<'_>,
-    CountedTables { contents, counts }: CountedTables<'_>,
+    CountedTables { contents, protected }: CountedTables<'_>,
     log: &mut CheckLog,
 ) -> TablesReport {
     let tables = &input.publication.tables;
     let mut report = TablesReport::of_tables(tables.len());
-    for (attr, counts) in counts {
-        report.add_known_counts(*attr, counts.clone());
+    let declared = |of: &ProtectedValues| {
+        let values = of.values.iter().map(|value| value.as_deref().map(str::as_bytes));
+        (of.attribute, input.declared(of.attribute, values))
+    };
+    let declared: BTreeMap<Attr, DeclaredValues> = protected.iter().map(declared).collect();
+    let declared_of = |attr: Attr| declared.get(&attr).cloned().unwrap_or_default();
+    for ProtectedValues { attribute, rows, .. } in protected {
+        report.add_known_counts(*attribute, rows.clone(), declared_of(*attribute));
     }
     if contents.len() != tables.len() {
         log.fail(CheckName::Buckets, "the contents are not those of the tables");
@@ -64,12 +81,16 @@ pub(in crate::verifier) fn check(
             log.fail(CheckName::Buckets, format!("table {}: the contents are no buckets", table.name));
             continue;
         }
-        let figures = TableOfContents { input, table, contents, overall: contents.overall() }.figures(log);
-        for guard in table.protection.guards() {
-            if let Protected::Attribute(attr) = guard.protects {
-                report.add_known_counts(attr, contents.overall());
-            }
+        let guarded = table.protection.guards().iter().filter_map(|guard| match guard.protects {
+            Protected::Attribute(attr) => Some(attr),
+            Protected::Joint(_) | Protected::Rows => None,
+        });
+        let guarded: Vec<Attr> = guarded.collect();
+        let (overall, declared) = (contents.overall(), guarded.first().copied().map(declared_of).unwrap_or_default());
+        for &attr in &guarded {
+            report.add_known_counts(attr, overall.clone(), declared_of(attr));
         }
+        let figures = TableOfContents { input, table, contents, overall, declared }.figures(log);
         report.figures.push(figures);
     }
     report
@@ -80,6 +101,8 @@ struct TableOfContents<'a> {
     table: &'a PublishedTable,
     contents: &'a TableContents,
     overall: Vec<u64>,
+    /// What the caller declares about the protected values.
+    declared: DeclaredValues,
 }
 
 impl TableOfContents<'_> {
@@ -111,8 +134,7 @@ impl TableOfContents<'_> {
     }
 
     fn shares(&self) -> impl Iterator<Item = (BucketShares, u64)> {
-        let declared = DeclaredValues::default();
-        let shares = move |content: &[(u32, u64)]| BucketShares::new(content, &self.overall, &declared);
+        let shares = move |content: &[(u32, u64)]| BucketShares::new(content, &self.overall, &self.declared);
         self.contents.buckets.iter().map(move |(content, buckets)| (shares(content), *buckets))
     }
 

@@ -44,9 +44,10 @@ impl TablesReport {
         }
     }
 
-    /// Adds the counts of an attribute without declared values.
-    pub(super) fn add_known_counts(&mut self, attribute: Attr, counts: ValueCounts) {
+    /// Adds the counts of an attribute, with what the caller declares about its values.
+    pub(super) fn add_known_counts(&mut self, attribute: Attr, counts: ValueCounts, declared: DeclaredValues) {
         self.counts[attribute.index()] = Some(counts);
+        self.declared[attribute.index()] = declared;
     }
 
     /// Adds the counts of a part.
