@@ -92,6 +92,9 @@ grep -q 'score: equality' "$work/refused"
 
 gzip -dc examples/data/adult.csv.gz >"$work/adult.csv"
 check parquet "$work/adult.csv" "$work/lake/adult"
+"$guardian" plan "$work/lake/adult" examples/adult.json --engine sc://127.0.0.1:15012 --scratch "$work/scratch" --json >"$work/plan.json"
+grep -q '"feasible": true' "$work/plan.json"
+[[ -z $(ls -A "$work/scratch") ]]
 publish "$work/lake/adult" examples/adult.json "$work/out/adult"
 "$guardian" verify "$work/out/adult" --original "$work/adult.csv" | tail -n 1
 # buckets of several sizes, by thresholds

@@ -6,6 +6,7 @@ use std::io::IsTerminal;
 use clap::Args;
 use serde_json::Value;
 
+use super::engine_options::{EngineJob, EngineOptions};
 use super::exit::CommandOutcome;
 use super::job_files::JobFiles;
 use super::population::OpenedPopulation;
@@ -32,6 +33,8 @@ use crate::telemetry;
 pub struct PlanArguments {
     #[command(flatten)]
     files: JobFiles,
+    #[command(flatten)]
+    engine: EngineOptions,
 }
 
 pub(super) fn run(arguments: &PlanArguments, json: bool) -> Result<CommandOutcome, CommandOutcome> {
@@ -39,8 +42,14 @@ pub(super) fn run(arguments: &PlanArguments, json: bool) -> Result<CommandOutcom
     let control = Control::default();
     interrupt::cancel_on_signal(&control);
     let shown = ProgressBarGuard::begin(&control);
-    let document = input::document(arguments.files.specification()?)?;
-    let planned = planned(arguments, &document, &control)?;
+    let planned = match &arguments.engine.engine {
+        Some(url) => {
+            let (files, options) = (&arguments.files, &arguments.engine);
+            let job = EngineJob { files, options, streams: drawn_streams()?, reproducible: false };
+            PlannedJob { plan: job.plan(url, &control)?, memory: None }
+        }
+        None => planned(arguments, &input::document(arguments.files.specification()?)?, &control)?,
+    };
     drop(shown);
     if json || !std::io::stdout().is_terminal() {
         let text = serde_json::to_string_pretty(&planned.plan);
@@ -50,17 +59,22 @@ pub(super) fn run(arguments: &PlanArguments, json: bool) -> Result<CommandOutcom
     standard_output::print_styled(&planned.in_words())
 }
 
-/// A plan with the memory that a publication would take.
+/// A plan with the memory that a publication would take on this machine, where it holds the rows.
 struct PlannedJob {
     plan: Plan,
-    memory: u64,
+    memory: Option<u64>,
+}
+
+/// The streams of a key that no job uses.
+fn drawn_streams() -> Result<RandomStreams, CommandOutcome> {
+    let key = ReleaseKey::draw().map_err(|error| CommandOutcome::Internal(error.to_string()))?;
+    Ok(RandomStreams::Keyed(key))
 }
 
 /// Plans as the service does, without a ledger.
 fn planned(arguments: &PlanArguments, document: &Value, control: &Control) -> Result<PlannedJob, CommandOutcome> {
     let unit = arguments.files.unit();
-    let key = ReleaseKey::draw().map_err(|error| CommandOutcome::Internal(error.to_string()))?;
-    let streams = &RandomStreams::Keyed(key);
+    let streams = &drawn_streams()?;
     let (table, origin) = (arguments.files.table()?, DocumentSource::LocalPlan);
     let opened = arguments.files.population().open()?;
     let persons = opened.as_ref().map(OpenedPopulation::keys);
@@ -101,7 +115,7 @@ fn planned(arguments: &PlanArguments, document: &Value, control: &Control) -> Re
             *listed = context.problem(faults, Some(&table)).to_json("about:blank");
         }
     }
-    Ok(PlannedJob { plan, memory: memory(rows, &profiles) })
+    Ok(PlannedJob { plan, memory: Some(memory(rows, &profiles)) })
 }
 
 fn memory(rows: u64, profiles: &[ColumnProfile]) -> u64 {
@@ -122,7 +136,8 @@ impl PlannedJob {
             (BAD, "infeasible: nothing would be published")
         };
         let mut text = format!("{}\n", styled(style, verdict));
-        text += &wrapped(0, &format!("memory: about {} MiB", memory.div_ceil(1 << 20)));
+        let memory = memory.map(|bytes| wrapped(0, &format!("memory: about {} MiB", bytes.div_ceil(1 << 20))));
+        text += &memory.unwrap_or_default();
         section(&mut text, "tables", plan.tables.iter().map(table_in_words));
         section(&mut text, "rules", plan.rules.iter().map(plan_rule_in_words));
         let night = plan.night.as_ref().map(night_in_words).unwrap_or_default();

@@ -39,7 +39,7 @@ pub struct PublishArguments {
     reproduce: Option<KeyOption>,
     /// Writes the internal report to this file, as `internal` of the specification requests. It is not for readers and must be outside
     /// the folder of the release
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", conflicts_with = "engine")]
     internal_report: Option<PathBuf>,
 }
 
@@ -79,7 +79,7 @@ pub(super) fn run(arguments: &PublishArguments, json: bool) -> Result<CommandOut
         Some(url) => {
             let (streams, reproducible) = (arguments.streams()?, arguments.reproduce.is_some());
             let PublishArguments { files, out, engine: options, .. } = arguments;
-            EngineJob { files, out, options, streams, reproducible }.run(url, json)
+            EngineJob { files, options, streams, reproducible }.publish(url, out, json)
         }
         None => publish_file(arguments, json),
     }

@@ -1,7 +1,7 @@
-//! `guardian publish --engine`: publishes a table where it is, in Apache Spark.
+//! `--engine` of `guardian publish` and `guardian plan`: a table is published where it is, in Apache Spark.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::Path;
 
 use super::documents::{pretty, provenance};
 use super::engine_options::{EngineJob, EngineOptions};
@@ -13,9 +13,9 @@ use super::publish_summary::PublishSummary;
 use super::{input, interrupt};
 use crate::control::Control;
 use crate::engine;
-use crate::engine::{EngineError, RemoteOrder, RemoteTable};
+use crate::engine::{EngineError, Plan, RemoteOrder, RemoteTable};
 use crate::problem::Problem;
-use crate::publication::Unit;
+use crate::publication::{PublishedBytes, Unit};
 use crate::random::RandomStreams;
 use crate::report::{Manifest, ManifestExposures, WritingEngine, public_report};
 use crate::spark::{ConnectSession, SharedFolders, SparkSource, SparkTable, SqlSession};
@@ -24,7 +24,6 @@ use crate::spec::{ColumnFacts, DatasetSchema, DocumentSource, ParsedDocument, Sp
 impl EngineOptions {
     /// The address with its token, which is never shown.
     fn address(&self, url: &str) -> Result<String, CommandOutcome> {
-        let usage = |message: &str| CommandOutcome::Usage(message.to_owned());
         if url.contains("token=") {
             return Err(usage("an address is shown in lists of processes: name a file with --engine-token-file"));
         }
@@ -51,41 +50,42 @@ impl EngineOptions {
 }
 
 impl EngineJob<'_> {
-    pub(super) fn run(&self, url: &str, json: bool) -> Result<CommandOutcome, CommandOutcome> {
+    /// Publishes the table and prints what the release is.
+    pub(super) fn publish(&self, url: &str, out: &Path, json: bool) -> Result<CommandOutcome, CommandOutcome> {
         let control = Control::default();
         interrupt::cancel_on_signal(&control);
         let shown = ProgressBarGuard::begin(&control);
-        let document = input::document(self.files.specification()?)?;
-        let (source, out) = self.places()?;
-        let address = self.options.address(url)?;
+        let Location::Local(out) = Location::parse(out)? else {
+            return Err(usage(
+                "the engine writes to a folder that it and this command reach: name one with --out, and copy it from there",
+            ));
+        };
         let draft = FolderDraft::begin(&out).map_err(|error| CommandOutcome::io(&out, &error))?;
-        let scratch = self.options.scratch.clone().unwrap_or_default();
-        let folders = SharedFolders::new(draft.path(), &scratch);
-        let folders = folders.map_err(|error| CommandOutcome::io(&scratch, &error))?;
-        let mut session = ConnectSession::connect(&address, &control).map_err(EngineError::from)?;
-        let made_by =
-            WritingEngine { engine: "spark".to_owned(), version: session.version().map_err(EngineError::from)? };
-        let mut table = SparkTable::open(session, &source, folders).map_err(EngineError::from)?;
-        let origin = if self.reproducible { DocumentSource::Reproduction } else { DocumentSource::CommandLine };
-        let specification = read(&document, origin, &table)?;
-        let RandomStreams::Keyed(key) = &self.streams else {
-            return Err(CommandOutcome::Usage("the engine needs a key: `identity` is for files".to_owned()));
-        };
-        let order = RemoteOrder {
-            specification: &specification,
-            key,
-            provenance: &provenance(self.reproducible),
-            made_by,
-            parts: Some(&draft),
-        };
-        let manifest = engine::release_remotely(&order, &mut table, &control)?;
-        drop((shown, table));
-        self.complete(draft, &specification, &manifest, json)
+        let folders = self.folders(|scratch| SharedFolders::new(draft.path(), scratch))?;
+        let mut opened = self.opened(url, folders, &control)?;
+        let manifest =
+            self.ordered(&mut opened, Some(&draft), |order, table| engine::release_remotely(order, table, &control))?;
+        drop(shown);
+        complete(draft, &out, &opened.specification, &manifest, json)
     }
 
-    /// The table, and the folder of the release.
-    fn places(&self) -> Result<(SparkSource, PathBuf), CommandOutcome> {
-        let usage = |message: &str| CommandOutcome::Usage(message.to_owned());
+    /// What a publication would do.
+    pub(super) fn plan(&self, url: &str, control: &Control) -> Result<Plan, CommandOutcome> {
+        let mut opened = self.opened(url, self.folders(SharedFolders::from_scratch)?, control)?;
+        self.ordered(&mut opened, None, |order, table| engine::plan_remotely(order, table, control))
+    }
+
+    fn folders(
+        &self,
+        begin: impl FnOnce(&Path) -> std::io::Result<SharedFolders>,
+    ) -> Result<SharedFolders, CommandOutcome> {
+        let scratch = self.options.scratch.clone().unwrap_or_default();
+        begin(&scratch).map_err(|error| CommandOutcome::io(&scratch, &error))
+    }
+
+    /// Counts the table and reads the specification against it.
+    fn opened(&self, url: &str, folders: SharedFolders, control: &Control) -> Result<OpenedJob, CommandOutcome> {
+        let document = input::document(self.files.specification()?)?;
         let name = self.files.table()?.path.display().to_string();
         let source = SparkSource::parse(&name).map_err(|error| usage(&error.to_string()))?;
         if self.files.unit() != Unit::Row || self.files.population().open()?.is_some() {
@@ -93,33 +93,59 @@ impl EngineJob<'_> {
                 "rows of persons and nights are counted from rows, which are in the engine: publish a file",
             ));
         }
-        match Location::parse(self.out)? {
-            Location::Local(out) => Ok((source, out)),
-            Location::Object(_) => Err(usage(
-                "the engine writes to a folder that it and this command reach: name one with --out, and copy it from there",
-            )),
-        }
+        let mut session = ConnectSession::connect(&self.options.address(url)?, control).map_err(EngineError::from)?;
+        let version = session.version().map_err(EngineError::from)?;
+        let table = SparkTable::open(session, &source, folders).map_err(EngineError::from)?;
+        let origin = if self.reproducible { DocumentSource::Reproduction } else { DocumentSource::CommandLine };
+        let specification = read(&document, origin, &table)?;
+        Ok(OpenedJob { table, specification, version })
     }
 
-    /// Writes the documents of a release, makes it visible and prints what it is.
-    fn complete(
+    fn ordered<T>(
         &self,
-        draft: FolderDraft,
-        specification: &Specification,
-        manifest: &Manifest,
-        json: bool,
-    ) -> Result<CommandOutcome, CommandOutcome> {
-        let bytes = pretty(manifest)?;
-        let report = public_report(manifest).of_file(&bytes);
-        let io = |error: std::io::Error| CommandOutcome::io(self.out, &error);
-        draft.write("manifest.json", &bytes).map_err(io)?;
-        draft.write("report.json", &pretty(&report)?).map_err(io)?;
-        draft.write("specification.json", &pretty(&specification.normalized)?).map_err(io)?;
-        draft.complete().map_err(io)?;
-        let incomplete = manifest.exposures.as_ref().and_then(ManifestExposures::incomplete);
-        let warnings = manifest.warnings.iter().cloned().chain(incomplete).collect();
-        PublishSummary { folder: self.out, manifest, report: &report, warnings }.print(json)
+        OpenedJob { table, specification, version }: &mut OpenedJob,
+        parts: Option<&dyn PublishedBytes>,
+        run: impl FnOnce(&RemoteOrder<'_>, &mut dyn RemoteTable) -> Result<T, EngineError>,
+    ) -> Result<T, CommandOutcome> {
+        let RandomStreams::Keyed(key) = &self.streams else {
+            return Err(usage("the engine needs a key: `identity` is for files"));
+        };
+        let made_by = WritingEngine { engine: "spark".to_owned(), version: version.clone() };
+        let provenance = &provenance(self.reproducible);
+        Ok(run(&RemoteOrder { specification, key, provenance, made_by, parts }, table)?)
     }
+}
+
+/// A counted table with the specification of its release.
+struct OpenedJob {
+    table: SparkTable<ConnectSession>,
+    specification: Specification,
+    /// The version of the engine.
+    version: String,
+}
+
+fn usage(message: &str) -> CommandOutcome {
+    CommandOutcome::Usage(message.to_owned())
+}
+
+/// Writes the documents of a release, makes it visible and prints what it is.
+fn complete(
+    draft: FolderDraft,
+    out: &Path,
+    specification: &Specification,
+    manifest: &Manifest,
+    json: bool,
+) -> Result<CommandOutcome, CommandOutcome> {
+    let bytes = pretty(manifest)?;
+    let report = public_report(manifest).of_file(&bytes);
+    let io = |error: std::io::Error| CommandOutcome::io(out, &error);
+    draft.write("manifest.json", &bytes).map_err(io)?;
+    draft.write("report.json", &pretty(&report)?).map_err(io)?;
+    draft.write("specification.json", &pretty(&specification.normalized)?).map_err(io)?;
+    draft.complete().map_err(io)?;
+    let incomplete = manifest.exposures.as_ref().and_then(ManifestExposures::incomplete);
+    let warnings = manifest.warnings.iter().cloned().chain(incomplete).collect();
+    PublishSummary { folder: out, manifest, report: &report, warnings }.print(json)
 }
 
 /// The specification, read against the columns of the table.

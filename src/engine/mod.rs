@@ -56,11 +56,13 @@ pub use read_back::verify::{VerificationInput, verify};
 pub use release::input::{ReleaseInput, RepublishInput, VerifiedRelease};
 pub use release::run::release;
 pub use release::write::PartStore;
+pub use remote::counted::RemoteOrder;
+pub use remote::plan::plan_remotely;
 pub use remote::port::{
     CountedGroups, CountedValue, PairCandidate, PublishedRemoteColumn, RemoteAudit, RemoteBuckets, RemoteCheck,
     RemoteColumn, RemoteError, RemoteTable, RemoteTablePlan, WrittenRemotePart,
 };
-pub use remote::release::{RemoteOrder, release_remotely};
+pub use remote::release::release_remotely;
 pub use sequential::earlier::{against, earlier_of, external_releases, tuples_of};
 pub use sequential::external::{ExternalTableRows, JoinContext, external_release};
 pub use suggest::place::{SuggestionInput, columns_to_load, suggest};

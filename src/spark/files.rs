@@ -39,7 +39,19 @@ impl SharedFolders {
                 "the scratch folder and the folder of the release contain each other",
             ));
         }
-        sweep(&scratch)?;
+        Self::begin(&scratch, |_| release)
+    }
+
+    /// The folders of an attempt that writes no release.
+    ///
+    /// # Errors
+    /// When the scratch folder cannot be made.
+    pub fn from_scratch(scratch: &Path) -> io::Result<Self> {
+        Self::begin(&fs::canonicalize(scratch)?, |attempt| attempt.join("release"))
+    }
+
+    fn begin(scratch: &Path, release: impl FnOnce(&Path) -> PathBuf) -> io::Result<Self> {
+        sweep(scratch)?;
         let name = format!("{PREFIX}{}", uuid::Uuid::now_v7());
         let lock_path = scratch.join(format!("{name}{LOCK}"));
         let lock = File::create_new(&lock_path)?;
@@ -47,7 +59,7 @@ impl SharedFolders {
         let scratch = scratch.join(name);
         // the engine writes as the same user, or as one of the group
         fs::DirBuilder::new().mode(0o770).create(&scratch)?;
-        Ok(Self { release, scratch, _lock: lock, lock_path })
+        Ok(Self { release: release(&scratch), scratch, _lock: lock, lock_path })
     }
 
     /// The folder of a part, as the engine writes it.

@@ -228,7 +228,7 @@ fn plan_or_refuse(
 }
 
 /// The plan of a design with all problems of its job.
-fn assess(
+pub(in crate::engine) fn assess(
     specification: &Specification,
     earlier: &EarlierDisclosures,
     prepared: &PreparedRelease,

@@ -10,15 +10,15 @@ use crate::spec::BucketizeSpec;
 use crate::verifier::ProtectedValues;
 
 /// The counts of the attributes of a release.
-pub(super) struct RemoteCounts<'a> {
+pub(super) struct RemoteCounts {
     pub(super) rows: u64,
     /// The columns of the attributes, in their order.
-    pub(super) columns: Vec<&'a RemoteColumn>,
+    pub(super) columns: Vec<RemoteColumn>,
     /// The values of those attributes that a rule protects.
     pub(super) values: Vec<Option<Vec<CountedValue>>>,
 }
 
-impl RemoteCounts<'_> {
+impl RemoteCounts {
     /// The values of an attribute that a rule protects.
     pub(super) fn protected(&self, attribute: Attr) -> Option<ProtectedValues> {
         let (values, rows) = self.values[attribute.index()].iter().flatten().cloned().unzip();
@@ -43,7 +43,7 @@ impl RemoteCounts<'_> {
     }
 }
 
-impl AttributeCounts for RemoteCounts<'_> {
+impl AttributeCounts for RemoteCounts {
     fn rows(&self) -> u64 {
         self.rows
     }

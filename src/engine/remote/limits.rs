@@ -72,7 +72,7 @@ fn needs_order(guarantee: Guarantee) -> bool {
 }
 
 /// The faults of a design with a table that the other engine cannot make.
-pub(super) fn faults_of_design(design: &Design, counts: &RemoteCounts<'_>) -> Vec<Fault> {
+pub(super) fn faults_of_design(design: &Design, counts: &RemoteCounts) -> Vec<Fault> {
     if design.decision != Decision::ByRules {
         return vec![unsupported("/method", "the tables cannot be chosen from rules and counts alone")];
     }

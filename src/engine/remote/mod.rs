@@ -3,9 +3,11 @@
 //! # Citations
 //! docs/spec/ranked.md
 
+pub(super) mod counted;
 pub(super) mod counts;
 pub(super) mod dependencies;
 pub(super) mod limits;
+pub(super) mod plan;
 pub(super) mod port;
 pub(super) mod release;
 

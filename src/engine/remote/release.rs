@@ -1,8 +1,7 @@
 //! One release of a table whose rows are in another engine: plan, write, audit, describe.
 
+use super::counted::{CountedRelease, RemoteOrder, refuse};
 use super::counts::RemoteCounts;
-use super::dependencies::RemoteDependencies;
-use super::limits::{self, MOST_COLUMNS, MOST_VALUES};
 use super::port::{
     PublishedRemoteColumn, RemoteAudit, RemoteBuckets, RemoteCheck, RemoteTable, RemoteTablePlan, WrittenRemotePart,
 };
@@ -10,45 +9,25 @@ use crate::control::{Control, Phase};
 use crate::engine::error::EngineError;
 use crate::engine::prepare::known_forms::DescribedDependencies;
 use crate::engine::prepare::wording::method_name;
-use crate::engine::prepare::{PrepareInput, PreparedRelease, feasible, ledger_union, losses, prepare};
+use crate::engine::prepare::{PreparedRelease, losses};
 use crate::engine::read_back::exposures;
 use crate::engine::read_back::exposures::{FigureReader, PublishedTables};
 use crate::engine::read_back::figures::{achieved, bucket_sizes, closed, summary};
 use crate::engine::release::run::declared_choices;
-use crate::ledger::EarlierDisclosures;
 use crate::microdata::{Attr, AttrSet, AttributeType};
 use crate::problem::{Fault, Kind};
 use crate::publication::{
     CellContent, CheckName, Linkage, NoticeKind, Part, Publication, PublishedBytes, PublishedColumn, PublishedTable,
     RowMeaning, TableName, TableProtection,
 };
+use crate::publish::DesignedTable;
 use crate::publish::ranked::{UseKey, contents, place_filled, plan_buckets};
-use crate::publish::{DesignedTable, PlanRefusal};
-use crate::random::ReleaseKey;
-use crate::report::{
-    Manifest, ManifestExposures, ManifestInput, Provenance, SpecificationNotice, Utility, WritingEngine, WrittenPart,
-    manifest,
-};
-use crate::spec::{MethodSpec, Specification};
+use crate::report::{Manifest, ManifestExposures, ManifestInput, SpecificationNotice, Utility, WrittenPart, manifest};
 use crate::verifier;
 use crate::verifier::{Check, CountedTables, ProtectedValues, TableContents, VerifierInput, VerifierReport};
 
 /// The most rows of parts that are read for what no rule prevents.
 const MOST_READ_ROWS: u64 = 1 << 22;
-
-/// A release to make in another engine.
-pub struct RemoteOrder<'a> {
-    /// The specification, free of faults.
-    pub specification: &'a Specification,
-    /// The secret key of the release.
-    pub key: &'a ReleaseKey,
-    /// Identity and time of the release.
-    pub provenance: &'a Provenance,
-    /// The engine, for the manifest.
-    pub made_by: WritingEngine,
-    /// The written parts, where this machine reaches them. Small ones are read for what no rule prevents.
-    pub parts: Option<&'a dyn PublishedBytes>,
-}
 
 /// Plans a release from counts, has its parts written and audited by the engine that has the rows, and describes it.
 ///
@@ -61,7 +40,7 @@ pub fn release_remotely(
     table: &mut dyn RemoteTable,
     control: &Control,
 ) -> Result<Manifest, EngineError> {
-    let released = order.planned(table, control).and_then(|planned| planned.made(table, control));
+    let released = made(order, table, control);
     let cleared = table.clear();
     let manifest = released?;
     // a release is none while the assignment can still be read
@@ -69,10 +48,18 @@ pub fn release_remotely(
     Ok(manifest)
 }
 
+fn made(order: &RemoteOrder<'_>, table: &mut dyn RemoteTable, control: &Control) -> Result<Manifest, EngineError> {
+    let counted = order.counted(table, control)?;
+    refuse(counted.faults.clone())?;
+    let planned = PlannedRemotely::new(order, counted)?;
+    refuse(planned.faults(control)?)?;
+    planned.made(table, control)
+}
+
 /// A release whose tables are planned.
-struct PlannedRemotely<'a> {
+pub(super) struct PlannedRemotely<'a> {
     order: &'a RemoteOrder<'a>,
-    prepared: PreparedRelease,
+    pub(super) prepared: PreparedRelease,
     publication: Publication,
     plans: Vec<RemoteTablePlan>,
     kinds: Vec<AttributeType>,
@@ -81,87 +68,24 @@ struct PlannedRemotely<'a> {
     rows: u64,
 }
 
-impl<'a> RemoteOrder<'a> {
-    fn planned(&'a self, table: &mut dyn RemoteTable, control: &Control) -> Result<PlannedRemotely<'a>, EngineError> {
-        control.begin(Phase::Plan, 1)?;
-        let specification = self.specification;
-        refuse(limits::faults(specification))?;
-        let (rows, columns) = (table.rows(), table.columns().to_vec());
-        if columns.len() > MOST_COLUMNS {
-            let detail =
-                format!("the table has {} columns, of {MOST_COLUMNS} at most: name a view with fewer", columns.len());
-            refuse(vec![Fault::new("/attributes", Kind::TooManyAttributes, detail)])?;
-        }
-        let protected =
-            specification.method.rules().iter().fold(AttrSet::EMPTY, |all, rule| all.union(rule.protects.attributes()));
-        let mut values = Vec::new();
-        for (index, &place) in specification.used.iter().enumerate() {
-            let is_protected = protected.contains(Attr::from(index));
-            let found = is_protected.then(|| table.values(place, MOST_VALUES)).transpose();
-            values.push(found?);
-        }
-        let dependencies = RemoteDependencies::search(specification, table, control)?;
-        refuse(dependencies.job.misnamed(specification, &[]))?;
-        let of_attributes = specification.used.iter().map(|&place| &columns[place]).collect();
-        let counts = RemoteCounts { rows, columns: of_attributes, values };
-        let earlier = EarlierDisclosures::default();
-        let input = PrepareInput {
-            counts: &counts,
-            rows: None,
-            union: ledger_union(specification, &earlier)?,
-            joined: &earlier.releases,
-            dependencies: dependencies.job.clone(),
-            extended: None,
-            dropped: AttrSet::EMPTY,
-        };
-        let mut prepared = prepare(specification, input, control)?;
-        if let MethodSpec::Bucketize(spec) = &specification.method {
-            counts.size_buckets(spec, &mut prepared.design, control)?;
-        }
-        feasible(&prepared, specification)?;
-        refuse(limits::faults_of_design(&prepared.design, &counts))?;
-        refuse(self.ties(&prepared, &dependencies))?;
-        let (plans, values) = self.plans(&prepared, &counts)?;
-        let publication = self.publication(&prepared, rows);
+impl<'a> PlannedRemotely<'a> {
+    /// Plans the tables of a release without faults.
+    pub(super) fn new(order: &'a RemoteOrder<'a>, counted: CountedRelease) -> Result<Self, EngineError> {
+        let CountedRelease { prepared, counts, protected, .. } = counted;
+        let (plans, values) = order.plans(&prepared, &counts)?;
+        let publication = order.publication(&prepared, counts.rows);
         let kinds = counts.columns.iter().map(|column| column.kind).collect();
         let protected = protected.iter().filter_map(|attr| counts.protected(attr)).collect();
-        let planned = PlannedRemotely { order: self, prepared, publication, plans, kinds, values, protected, rows };
-        planned.judge_plan(control)?;
-        Ok(planned)
+        Ok(Self { order, prepared, publication, plans, kinds, values, protected, rows: counts.rows })
     }
+}
 
-    /// The faults of protected attributes that known dependencies tie to others: their buckets would need the rows.
-    fn ties(&self, prepared: &PreparedRelease, dependencies: &RemoteDependencies) -> Vec<Fault> {
-        let specification = self.specification;
-        let name = |attr: Attr| match specification.names.get(attr.index()) {
-            Some(name) => name.clone(),
-            None => "a column that is not published".to_owned(),
-        };
-        let mut faults = Vec::new();
-        for protected in prepared.design.tables.iter().filter_map(|of| of.bucketized()?.single()).map(|(attr, _)| attr)
-        {
-            let tied = dependencies.tied(protected);
-            if !tied.is_empty() {
-                let mut names: Vec<String> = tied.iter().map(name).collect();
-                names.dedup();
-                let detail = format!(
-                    "known dependencies tie {} to {}; buckets that respect them are made row by row: leave these attributes out, state \
-                     that the adversary does not know the dependency, or publish the table from a file",
-                    name(protected),
-                    names.join(", ")
-                );
-                faults
-                    .push(Fault::new("/method", Kind::GuaranteeUnsupported, detail).with("attribute", name(protected)));
-            }
-        }
-        faults
-    }
-
+impl RemoteOrder<'_> {
     /// The plan of each table, and how many values its sensitive attribute has.
     fn plans(
         &self,
         prepared: &PreparedRelease,
-        counts: &RemoteCounts<'_>,
+        counts: &RemoteCounts,
     ) -> Result<(Vec<RemoteTablePlan>, Vec<usize>), EngineError> {
         let published = |attr: Attr| PublishedRemoteColumn {
             column: self.specification.used[attr.index()],
@@ -232,10 +156,6 @@ fn unknown_values() -> EngineError {
     EngineError::bug("the values of a protected attribute are not known")
 }
 
-fn refuse(faults: Vec<Fault>) -> Result<(), PlanRefusal> {
-    if faults.is_empty() { Ok(()) } else { Err(PlanRefusal(faults)) }
-}
-
 /// Parts that cannot be opened here.
 struct PartsElsewhere;
 
@@ -246,21 +166,21 @@ impl PublishedBytes for PartsElsewhere {
 }
 
 impl PlannedRemotely<'_> {
-    /// Holds the claims against the verifier's definitions before anything is written.
-    fn judge_plan(&self, control: &Control) -> Result<(), EngineError> {
+    /// What breaks the claims by the verifier's definitions, before anything is written.
+    pub(super) fn faults(&self, control: &Control) -> Result<Vec<Fault>, EngineError> {
         let planned = self.plans.iter().zip(&self.values).map(|(plan, &values)| {
             let buckets = plan.buckets.as_ref().map(|of| contents(&of.plan.segments)).unwrap_or_default();
             TableContents { buckets, values }
         });
         let report = self.judged(&planned.collect::<Vec<_>>(), control)?;
-        let Some(broken) = report.checks.iter().find(|check| !check.passed) else { return Ok(()) };
+        let Some(broken) = report.checks.iter().find(|check| !check.passed) else { return Ok(Vec::new()) };
         match broken.check {
             CheckName::Dependencies | CheckName::Gnf => {
                 let because = broken.detail.as_deref().unwrap_or_default();
                 let detail = format!(
                     "with counts alone the tables do not keep every rule ({because}): publish the table from a file, or fewer attributes"
                 );
-                Ok(refuse(vec![Fault::new("/method", Kind::GuaranteeUnsupported, detail)])?)
+                Ok(vec![Fault::new("/method", Kind::GuaranteeUnsupported, detail)])
             }
             _ => Err(EngineError::bug(format!("a plan breaks its claims: {:?}", broken.detail))),
         }

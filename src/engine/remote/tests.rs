@@ -4,13 +4,15 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
+use super::counted::RemoteOrder;
+use super::plan::plan_remotely;
 use super::port::{
     CountedGroups, CountedValue, PairCandidate, RemoteAudit, RemoteCheck, RemoteColumn, RemoteError, RemoteTable,
     RemoteTablePlan, WrittenRemotePart,
 };
-use super::release::{RemoteOrder, release_remotely};
+use super::release::release_remotely;
 use crate::control::Control;
-use crate::engine::EngineError;
+use crate::engine::{EngineError, Plan};
 use crate::microdata::AttributeType;
 use crate::privacy::ValueFrequency;
 use crate::publication::{CompositionMode, Linkage, Unit};
@@ -194,6 +196,18 @@ fn specification(document: &Value, table: &TableInMemory) -> Specification {
 }
 
 fn released(document: &Value, table: &mut TableInMemory) -> Result<Manifest, EngineError> {
+    ordered(document, table, release_remotely)
+}
+
+fn planned(document: &Value, table: &mut TableInMemory) -> Result<Plan, EngineError> {
+    ordered(document, table, plan_remotely)
+}
+
+fn ordered<T>(
+    document: &Value,
+    table: &mut TableInMemory,
+    run: impl Fn(&RemoteOrder<'_>, &mut dyn RemoteTable, &Control) -> Result<T, EngineError>,
+) -> Result<T, EngineError> {
     let specification = specification(document, table);
     let provenance = Provenance {
         id: None,
@@ -206,7 +220,7 @@ fn released(document: &Value, table: &mut TableInMemory) -> Result<Manifest, Eng
     let made_by = WritingEngine { engine: "memory".to_owned(), version: "1".to_owned() };
     let key = ReleaseKey::from_bytes([3; 32]);
     let order = RemoteOrder { specification: &specification, key: &key, provenance: &provenance, made_by, parts: None };
-    release_remotely(&order, table, &Control::default())
+    run(&order, table, &Control::default())
 }
 
 fn anatomy(l: u64) -> Value {
@@ -215,7 +229,7 @@ fn anatomy(l: u64) -> Value {
 }
 
 /// The details of all faults of a refusal.
-fn refused(result: Result<Manifest, EngineError>) -> String {
+fn refused<T: std::fmt::Debug>(result: Result<T, EngineError>) -> String {
     match result {
         Err(EngineError::Refused(problem)) => problem.errors.into_iter().map(|fault| fault.detail).collect(),
         other => panic!("{other:?}"),
@@ -366,4 +380,34 @@ fn what_needs_rows_is_refused_before_anything_is_written() {
     }
     let manifest = released(&versatile("uad"), &mut patients(600)).unwrap();
     assert!(manifest.verification.verified);
+}
+
+#[test]
+fn a_plan_says_what_would_be_published_and_writes_nothing() {
+    let mut table = rare(600);
+    let plan = planned(&bucketize("two"), &mut table).unwrap();
+    assert!(plan.feasible && plan.problems.is_empty(), "{:?}", plan.problems);
+    assert_eq!((table.written, table.cleared), (0, true));
+    let manifest = serde_json::to_value(released(&bucketize("two"), &mut table).unwrap()).unwrap();
+    assert_eq!(serde_json::to_value(&plan.method_details).unwrap(), manifest["method_details"]);
+    let attributes = plan.tables.iter().map(|of| of.attributes.clone()).collect::<Vec<_>>();
+    assert_eq!(attributes, [["age", "ward", "disease"]]);
+}
+
+#[test]
+fn a_plan_lists_why_nothing_would_be_published() {
+    let mut table = patients(600);
+    table.rows.iter_mut().for_each(|row| row[1] = format!("chapter of {}", &row[2][..1]));
+    let mut table = TableInMemory::new(&["age", "ward", "disease"], table.rows);
+    let plan = planned(&anatomy(2), &mut table).unwrap();
+    let problems = serde_json::to_string(&plan.problems).unwrap();
+    assert!(!plan.feasible && problems.contains("known dependencies tie disease to ward"), "{problems}");
+    assert_eq!((table.written, table.cleared), (0, true));
+    // what the engine cannot do is refused before there are tables
+    let detail = refused(planned(
+        &json!({"method": {"type": "slicing", "sensitive": "disease",
+        "guarantee": {"type": "l_diversity", "l": 2}, "columns": {"explicit": [["age"], ["ward", "disease"]]}}}),
+        &mut table,
+    ));
+    assert!(detail.contains("does not run slicing"), "{detail}");
 }
