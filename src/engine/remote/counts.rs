@@ -7,7 +7,7 @@ use crate::privacy::ValueFrequency;
 use crate::publish::Design;
 use crate::publish::bucketize::{CountedDomain, size_by_counts};
 use crate::spec::BucketizeSpec;
-use crate::verifier::ProtectedValues;
+use crate::verifier::OriginalValues;
 
 /// The counts of the attributes of a release.
 pub(super) struct RemoteCounts {
@@ -20,9 +20,9 @@ pub(super) struct RemoteCounts {
 
 impl RemoteCounts {
     /// The values of an attribute that a rule protects.
-    pub(super) fn protected(&self, attribute: Attr) -> Option<ProtectedValues> {
+    pub(super) fn protected(&self, attribute: Attr) -> Option<OriginalValues> {
         let (values, rows) = self.values[attribute.index()].iter().flatten().cloned().unzip();
-        self.values[attribute.index()].as_ref().map(|_| ProtectedValues { attribute, values, rows })
+        self.values[attribute.index()].as_ref().map(|_| OriginalValues { attribute, values, rows })
     }
 
     /// Decides the sizes of the buckets of a design with thresholds.
@@ -33,7 +33,7 @@ impl RemoteCounts {
         control: &Control,
     ) -> Result<(), Cancelled> {
         let sensitive = spec.rule.protects.attributes().iter().next();
-        let Some(ProtectedValues { attribute, values, rows }) = sensitive.and_then(|attr| self.protected(attr)) else {
+        let Some(OriginalValues { attribute, values, rows }) = sensitive.and_then(|attr| self.protected(attr)) else {
             return Ok(());
         };
         let mut arena = Arena::default();

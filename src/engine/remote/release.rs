@@ -24,7 +24,7 @@ use crate::publish::DesignedTable;
 use crate::publish::ranked::{UseKey, contents, place_filled, plan_buckets};
 use crate::report::{Manifest, ManifestExposures, ManifestInput, SpecificationNotice, Utility, WrittenPart, manifest};
 use crate::verifier;
-use crate::verifier::{Check, CountedTables, ProtectedValues, TableContents, VerifierInput, VerifierReport};
+use crate::verifier::{Check, CountedTables, OriginalValues, TableContents, VerifierInput, VerifierReport};
 
 /// The most rows of parts that are read for what no rule prevents.
 const MOST_READ_ROWS: u64 = 1 << 22;
@@ -64,7 +64,7 @@ pub(super) struct PlannedRemotely<'a> {
     plans: Vec<RemoteTablePlan>,
     kinds: Vec<AttributeType>,
     values: Vec<usize>,
-    protected: Vec<ProtectedValues>,
+    protected: Vec<OriginalValues>,
     rows: u64,
 }
 
@@ -97,7 +97,7 @@ impl RemoteOrder<'_> {
             let single = designed.bucketized().and_then(|bucketized| bucketized.single());
             let mut buckets = None;
             if let Some((attr, guarantees)) = single {
-                let ProtectedValues { values, rows, .. } = counts.protected(attr).ok_or_else(unknown_values)?;
+                let OriginalValues { values, rows, .. } = counts.protected(attr).ok_or_else(unknown_values)?;
                 let plan = match designed.bucketized().and_then(|bucketized| bucketized.planned()) {
                     Some(planned) => place_filled(&planned.filled, self.key, &name),
                     None => plan_buckets(&rows, guarantees, self.key, &name)

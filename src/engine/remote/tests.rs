@@ -301,7 +301,7 @@ fn a_threshold_of_one_value_is_held_against_what_was_written() {
 }
 
 #[test]
-fn what_thresholds_cannot_have_is_said_before_anything_is_written() {
+fn what_thresholds_cannot_have_is_said_before_writing() {
     let mut counterfeits = bucketize("two");
     counterfeits["method"]["thresholds"] = json!({"uniform": {"l": 2}});
     counterfeits["method"]["counterfeits"] = json!({"per_bucket": 1});

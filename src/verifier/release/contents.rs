@@ -18,12 +18,12 @@ pub struct CountedTables<'a> {
     /// The contents of the buckets of each table, in the written parts.
     pub contents: &'a [TableContents],
     /// The values of the attributes that rules protect, in the original.
-    pub protected: &'a [ProtectedValues],
+    pub protected: &'a [OriginalValues],
 }
 
 /// The values of an attribute that a rule protects, in the original.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct ProtectedValues {
+pub struct OriginalValues {
     /// The attribute.
     pub attribute: Attr,
     /// Its values in canonical order, of which contents hold the positions.
@@ -62,13 +62,13 @@ pub(in crate::verifier) fn check(
 ) -> TablesReport {
     let tables = &input.publication.tables;
     let mut report = TablesReport::of_tables(tables.len());
-    let declared = |of: &ProtectedValues| {
+    let declared = |of: &OriginalValues| {
         let values = of.values.iter().map(|value| value.as_deref().map(str::as_bytes));
         (of.attribute, input.declared(of.attribute, values))
     };
     let declared: BTreeMap<Attr, DeclaredValues> = protected.iter().map(declared).collect();
     let declared_of = |attr: Attr| declared.get(&attr).cloned().unwrap_or_default();
-    for ProtectedValues { attribute, rows, .. } in protected {
+    for OriginalValues { attribute, rows, .. } in protected {
         report.add_known_counts(*attribute, rows.clone(), declared_of(*attribute));
     }
     if contents.len() != tables.len() {
