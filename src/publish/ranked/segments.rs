@@ -53,11 +53,15 @@ pub fn contents(segments: &[Segment]) -> BTreeMap<BucketContent, u64> {
             let end = (start + more) % buckets;
             // buckets from `start` to `end`, past the last one to the first, hold a row more than the others
             let first_holds_more = more > 0 && (start == 0 || (end < start && end > 0));
-            *held.entry(segment.value).or_default() += rows / buckets + u64::from(first_holds_more);
+            let in_first = rows / buckets + u64::from(first_holds_more);
+            if in_first > 0 {
+                *held.entry(segment.value).or_default() += in_first;
+            }
             let turns = [(start, true), (end, false)].into_iter().filter(|(at, _)| more > 0 && *at > 0);
             changes.extend(turns.map(|(at, adds)| Change { at, value: segment.value, adds }));
         }
-        changes.sort_unstable_by_key(|change| change.at);
+        // where a value ends and begins anew, it leaves first
+        changes.sort_unstable_by_key(|change| (change.at, change.value, change.adds));
         let mut from = 0;
         for together in changes.chunk_by(|one, other| one.at == other.at) {
             count(&held, together[0].at - from, &mut found);
@@ -65,6 +69,10 @@ pub fn contents(segments: &[Segment]) -> BTreeMap<BucketContent, u64> {
             for change in together {
                 let rows = held.entry(change.value).or_default();
                 *rows = if change.adds { *rows + 1 } else { *rows - 1 };
+                // a content is as long as a bucket, and not as the list of values
+                if *rows == 0 {
+                    held.remove(&change.value);
+                }
             }
         }
         count(&held, buckets - from, &mut found);
@@ -81,6 +89,5 @@ struct Change {
 }
 
 fn count(held: &BTreeMap<u32, u64>, buckets: u64, found: &mut BTreeMap<BucketContent, u64>) {
-    let content = held.iter().filter(|(_, rows)| **rows > 0).map(|(value, rows)| (*value, *rows));
-    *found.entry(content.collect()).or_default() += buckets;
+    *found.entry(held.iter().map(|(value, rows)| (*value, *rows)).collect()).or_default() += buckets;
 }
