@@ -65,7 +65,8 @@ impl EngineJob<'_> {
         let mut opened = self.opened(url, folders, &control)?;
         let manifest =
             self.ordered(&mut opened, Some(&draft), |order, table| engine::release_remotely(order, table, &control))?;
-        drop(shown);
+        // the session ends before the release is visible
+        drop((shown, opened.table));
         complete(draft, &out, &opened.specification, &manifest, json)
     }
 

@@ -121,6 +121,19 @@ impl RemoteOrder<'_> {
     }
 }
 
+/// Runs work on a table and deletes its scratch, whatever came of it. What came of it counts only if nothing is left: while the
+/// assignment can be read, there is no release.
+pub(super) fn clearing<T>(
+    table: &mut dyn RemoteTable,
+    work: impl FnOnce(&mut dyn RemoteTable) -> Result<T, EngineError>,
+) -> Result<T, EngineError> {
+    let done = work(table);
+    let cleared = table.clear();
+    let done = done?;
+    cleared?;
+    Ok(done)
+}
+
 /// Refuses a release with faults.
 pub(super) fn refuse(faults: Vec<Fault>) -> Result<(), PlanRefusal> {
     if faults.is_empty() { Ok(()) } else { Err(PlanRefusal(faults)) }

@@ -1,6 +1,6 @@
 //! The plan of a release of a table in another engine.
 
-use super::counted::RemoteOrder;
+use super::counted::{RemoteOrder, clearing};
 use super::port::RemoteTable;
 use super::release::PlannedRemotely;
 use crate::control::Control;
@@ -18,11 +18,7 @@ pub fn plan_remotely(
     table: &mut dyn RemoteTable,
     control: &Control,
 ) -> Result<Plan, EngineError> {
-    let planned = planned(order, table, control);
-    let cleared = table.clear();
-    let plan = planned?;
-    cleared?;
-    Ok(plan)
+    clearing(table, |table| planned(order, table, control))
 }
 
 fn planned(order: &RemoteOrder<'_>, table: &mut dyn RemoteTable, control: &Control) -> Result<Plan, EngineError> {

@@ -1,6 +1,6 @@
 //! One release of a table whose rows are in another engine: plan, write, audit, describe.
 
-use super::counted::{CountedRelease, RemoteOrder, refuse};
+use super::counted::{CountedRelease, RemoteOrder, clearing, refuse};
 use super::counts::RemoteCounts;
 use super::port::{
     PublishedRemoteColumn, RemoteAudit, RemoteBuckets, RemoteCheck, RemoteTable, RemoteTablePlan, WrittenRemotePart,
@@ -40,12 +40,7 @@ pub fn release_remotely(
     table: &mut dyn RemoteTable,
     control: &Control,
 ) -> Result<Manifest, EngineError> {
-    let released = made(order, table, control);
-    let cleared = table.clear();
-    let manifest = released?;
-    // a release is none while the assignment can still be read
-    cleared?;
-    Ok(manifest)
+    clearing(table, |table| made(order, table, control))
 }
 
 fn made(order: &RemoteOrder<'_>, table: &mut dyn RemoteTable, control: &Control) -> Result<Manifest, EngineError> {
