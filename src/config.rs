@@ -42,6 +42,13 @@ pub struct Config {
     #[command(flatten)]
     #[serde(flatten)]
     pub store: StoreOptions,
+    /// The place of parts
+    #[command(flatten)]
+    #[serde(flatten)]
+    pub parts: PartOptions,
+    /// Seconds that links to the objects of a part are valid, at most 3600; needs --parts. Default: no links
+    #[arg(long, env = "GUARDIAN_PART_LINK_SECONDS", value_name = "SECONDS", value_parser = clap::value_parser!(u32).range(1..=3600))]
+    pub part_link_seconds: Option<u32>,
     /// Number of concurrent jobs
     #[arg(long, env = "GUARDIAN_WORKERS", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=64))]
     pub workers: u32,
@@ -116,6 +123,10 @@ pub struct WorkerOptions {
     #[command(flatten)]
     #[serde(flatten)]
     pub store: StoreOptions,
+    /// The place of parts
+    #[command(flatten)]
+    #[serde(flatten)]
+    pub parts: PartOptions,
     /// Number of concurrent jobs
     #[arg(long, env = "GUARDIAN_WORKERS", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=64))]
     pub workers: u32,
@@ -137,6 +148,16 @@ pub struct WorkerOptions {
     #[command(flatten)]
     #[serde(flatten)]
     pub watch: ObservabilityOptions,
+}
+
+/// Options of the place of parts.
+#[derive(Args, Clone, Debug, Default, Serialize)]
+pub struct PartOptions {
+    /// The prefix in an object store for the parts of releases, such as s3://bucket/prefix, equal for all processes of a store.
+    /// Default: parts are in the store
+    #[arg(long, env = "GUARDIAN_PARTS", value_name = "ADDRESS")]
+    #[serde(serialize_with = "without_users")]
+    pub parts: Option<String>,
 }
 
 /// Options of metrics and traces.
@@ -298,6 +319,9 @@ impl Config {
         if self.watch.metrics_listen.is_some_and(|address| address.port() != 0 && address.port() == self.listen.port())
         {
             return Err("--metrics-listen needs a separate port, because it needs no key".to_owned());
+        }
+        if self.part_link_seconds.is_some() && self.parts.parts.is_none() {
+            return Err("--part-link-seconds needs --parts".to_owned());
         }
         match (self.auth.jwt(), &self.jwt) {
             (true, jwt) if jwt.complete().is_none() => {

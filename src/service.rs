@@ -10,40 +10,34 @@ mod listen;
 mod maintenance;
 mod memory;
 mod open;
+mod parts;
 pub mod population_file;
 pub mod populations;
+mod process;
 mod sources;
 mod tools;
 mod vault;
 
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use axum::Router;
-use open::open_store;
+use process::{ProcessContext, retire, retire_again};
 use sources::table_sources;
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
-use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use crate::api;
-use crate::api::{App, AuthMethods, Gateway, Prefix, Readiness};
-use crate::app::{
-    AppService, IDEMPOTENCY_KEY_LIFETIME, ReleaseKeySource, adopt_series, collect_missing_evidence, encrypt_datasets,
-};
+use crate::api::{App, AuthMethods, Gateway, LinkSource, Prefix};
+use crate::app::{AppService, ReleaseKeySource};
 use crate::clock::Clock;
-use crate::config::{
-    Auth, Config, JobLimits, ObservabilityOptions, QueueOptions, RequestLimits, StoreOptions, WorkerOptions,
-};
+use crate::config::{Auth, Config, JobLimits, QueueOptions, RequestLimits, WorkerOptions};
 use crate::identity::{Issuer, JwtRules};
 use crate::inputs::{KeptReadings, MemoryBudget};
 use crate::jobs::{Publisher, WorkerConfig, Workers, WorkersHandle};
 use crate::microdata::formats::IngestLimits;
-use crate::ports::{Notifier, Store};
-use crate::store::OpenStore;
 use crate::vault::Vault;
 pub use error::StartError;
 pub use maintenance::{MigratedStore, back_up, migrate};
@@ -51,120 +45,8 @@ pub use vault::rotate;
 
 /// Maximum number of concurrent renderings of parts for ranges: each takes a core.
 const MAX_RENDERING: u32 = 4;
-/// The pause between two sweeps of expired data.
-const SWEEP_INTERVAL: Duration = Duration::from_secs(60 * 60);
-
-/// The age from which the chunks of an unfinished upload are garbage.
-const SWEEP_GRACE: Duration = Duration::from_secs(24 * 60 * 60);
-
 /// The minimum time for running requests to finish, even after the grace period of jobs.
 const MIN_DRAIN_TIME: Duration = Duration::from_secs(2);
-
-/// State of every process on a store: the store, its keys and the signals of other processes.
-struct ProcessContext {
-    store: OpenStore,
-    id: Uuid,
-    vault: Arc<Vault>,
-    clock: Clock,
-    signals: Arc<Notifier>,
-    /// Cancelled when the process starts to stop.
-    draining: CancellationToken,
-    stopping: CancellationToken,
-    metrics: Option<SocketAddr>,
-    /// Cancelled when another process replaces the master key.
-    evicted: CancellationToken,
-    watch: Option<JoinHandle<()>>,
-    /// The folder of files without names for what memory cannot hold.
-    spool: PathBuf,
-}
-
-impl ProcessContext {
-    async fn open(options: &StoreOptions, watch: &ObservabilityOptions, data: &Path) -> Result<Self, StartError> {
-        let place = options.master_key(data).map_err(StartError::Config)?;
-        // first, so that all events are counted
-        let tools = match watch.metrics_listen {
-            Some(address) => Some(tools::AdminListener::bind(address).await?),
-            None => None,
-        };
-        let store = open_store(options, data).await?;
-        let id = store.id().await?;
-        let shared = store.shared();
-        let (clock, signals) = (Clock::system(), Arc::default());
-        let (draining, stopping) = (CancellationToken::new(), CancellationToken::new());
-        let evicted = CancellationToken::new();
-        // from here on the master key cannot change
-        let attendance = store.attend().await?;
-        let vault = Arc::new(vault::open(shared.as_ref(), &place).await?);
-        let fingerprint = *vault.fingerprint();
-        store.wraps_under(fingerprint);
-        let watch = attendance.map(|there| tokio::spawn(there.watch(fingerprint, stopping.clone(), evicted.clone())));
-        let ciphertext = encrypt_datasets(shared.as_ref(), &vault).await?;
-        if ciphertext > 0 {
-            tracing::info!(datasets = ciphertext, "encrypted datasets of earlier versions");
-        }
-        let adopted = adopt_series(&shared, &clock).await?;
-        if adopted > 0 {
-            tracing::info!(series = adopted, "made populations of the series of earlier versions");
-        }
-        let collected = collect_missing_evidence(&shared, &vault, data).await?;
-        if collected > 0 {
-            tracing::info!(datasets = collected, "collected the evidence of datasets of earlier versions");
-        }
-        store.listen(&signals, &stopping).await?;
-        if store.is_shared() {
-            // other processes may run: reapers and sweeps collect what they lost
-            shared.sweep(clock.now(), SWEEP_GRACE).await?;
-        } else {
-            // no other process has the store: all leases belong to an earlier one
-            shared.expire_all_leases(clock.now()).await?;
-            shared.lapse_idempotency_keys(clock.now()).await?;
-            shared.sweep(clock.now(), Duration::ZERO).await?;
-        }
-        tokio::spawn(sweep(shared, clock.clone(), stopping.clone()));
-        let metrics = tools.as_ref().map(tools::AdminListener::address);
-        let spool = data.to_owned();
-        let base = Self { store, vault, clock, signals, draining, stopping, metrics, evicted, watch, id, spool };
-        if let Some(tools) = tools {
-            tools.serve(base.readiness(), base.clock.clone(), base.stopping.clone());
-        }
-        Ok(base)
-    }
-
-    fn readiness(&self) -> Readiness {
-        Readiness { store: self.store.shared(), draining: self.draining.clone() }
-    }
-
-    /// Closes the store, after all its users.
-    async fn close(self) {
-        self.stopping.cancel();
-        if let Some(watch) = self.watch {
-            // the task ends by itself; its panic was logged
-            let _ = watch.await;
-        }
-        self.store.close().await;
-    }
-
-    fn start_workers(&self, settings: WorkerConfig, jobs: &JobLimits, shared: &SharedByJobs) -> WorkersHandle {
-        let settings = WorkerConfig { max_job: jobs.max_job(), ..settings };
-        let runner = Arc::new(Publisher {
-            vault: Arc::clone(&self.vault),
-            clock: self.clock.clone(),
-            budget: shared.budget.clone(),
-            limits: of_columns(jobs),
-            readings: shared.readings.clone(),
-            spool: self.spool.clone(),
-        });
-        let workers = Workers {
-            store: self.store.shared(),
-            clock: self.clock.clone(),
-            runner,
-            vault: Arc::clone(&self.vault),
-            signals: Arc::clone(&self.signals),
-            config: settings,
-        };
-        workers.start()
-    }
-}
 
 /// What submissions and the workers of a process share.
 struct SharedByJobs {
@@ -176,6 +58,33 @@ impl SharedByJobs {
     fn new(limits: &JobLimits) -> Self {
         Self { budget: MemoryBudget::new(memory::budget(limits)), readings: KeptReadings::default() }
     }
+}
+
+/// Starts the workers of a process.
+fn start_workers(
+    base: &ProcessContext,
+    settings: WorkerConfig,
+    jobs: &JobLimits,
+    shared: &SharedByJobs,
+) -> WorkersHandle {
+    let settings = WorkerConfig { max_job: jobs.max_job(), ..settings };
+    let runner = Arc::new(Publisher {
+        vault: Arc::clone(&base.vault),
+        clock: base.clock.clone(),
+        budget: shared.budget.clone(),
+        limits: of_columns(jobs),
+        readings: shared.readings.clone(),
+        spool: base.spool.clone(),
+    });
+    let workers = Workers {
+        store: base.store.shared(),
+        clock: base.clock.clone(),
+        runner,
+        vault: Arc::clone(&base.vault),
+        signals: Arc::clone(&base.signals),
+        config: settings,
+    };
+    workers.start()
 }
 
 fn settings(workers: u32, queue: QueueOptions, grace: Duration) -> WorkerConfig {
@@ -275,10 +184,10 @@ impl WorkerService {
             return Err(StartError::Config(needs.to_owned()));
         }
         options.watch.collector().map_err(StartError::Config)?;
-        let base = ProcessContext::open(&options.store, &options.watch, &options.data).await?;
+        let base = ProcessContext::open(&options.store, &options.parts, &options.watch, &options.data).await?;
         let shared = SharedByJobs::new(&options.job_limits);
         let settings = settings(options.workers, options.queue, Duration::from_secs(options.grace_seconds));
-        let workers = base.start_workers(settings, &options.job_limits, &shared);
+        let workers = start_workers(&base, settings, &options.job_limits, &shared);
         Ok(Self { base, workers })
     }
 
@@ -340,14 +249,14 @@ impl Service {
         let listener =
             TcpListener::bind(config.listen).await.map_err(|error| StartError::Listen(config.listen, error))?;
         let address = listener.local_addr().map_err(|error| StartError::Listen(config.listen, error))?;
-        let base = ProcessContext::open(&config.store, &config.watch, &config.data).await?;
+        let base = ProcessContext::open(&config.store, &config.parts, &config.watch, &config.data).await?;
         if let Some(file) = &config.bootstrap_key_file {
             keys::bootstrap(base.store.shared().as_ref(), &base.clock, file).await?;
         }
         memory::open_more_files();
         let shared = SharedByJobs::new(&config.job_limits);
         let settings = settings(config.workers, config.queue, config.grace());
-        let workers = base.start_workers(settings, &config.job_limits, &shared);
+        let workers = start_workers(&base, settings, &config.job_limits, &shared);
         let service = AppService {
             store: base.store.shared(),
             vault: Arc::clone(&base.vault),
@@ -366,6 +275,8 @@ impl Service {
             retire(&service, kept).await;
             tokio::spawn(retire_again(service.clone(), kept, base.stopping.clone()));
         }
+        let lifetime = config.part_link_seconds.map(|seconds| Duration::from_secs(u64::from(seconds)));
+        let links = base.parts.clone().zip(lifetime).map(|(folder, lifetime)| LinkSource { folder, lifetime });
         let router = api::router(App {
             service,
             limits: of_tables(config),
@@ -373,6 +284,7 @@ impl Service {
             max_upload_bytes: config.max_upload_bytes,
             uploads: of_tenants(config, api::ConcurrencyLimit::new("uploads", config.max_uploads)),
             sources,
+            links,
             plans: of_tenants(
                 config,
                 api::ConcurrencyLimit::new("plans, queries, verifications and attacks", config.max_plans),
@@ -443,44 +355,14 @@ impl Service {
     }
 }
 
-async fn sweep(store: Arc<dyn Store>, clock: Clock, stopping: CancellationToken) {
-    loop {
-        tokio::select! {
-            () = stopping.cancelled() => return,
-            () = tokio::time::sleep(SWEEP_INTERVAL) => {}
-        }
-        if let Err(error) = store.expire_idempotency_keys(clock.now() - IDEMPOTENCY_KEY_LIFETIME).await {
-            tracing::warn!(error = %error, "removal of expired idempotency keys failed; retried later");
-        }
-        if let Err(error) = store.sweep(clock.now(), SWEEP_GRACE).await {
-            tracing::warn!(error = %error, "sweep failed; retried later");
-        }
-        if let Err(error) = store.sweep_void_coverages().await {
-            tracing::warn!(error = %error, "removal of what void coverages left failed; retried later");
-        }
-    }
-}
-
-async fn retire(service: &AppService, kept: Duration) {
-    if let Err(problem) = service.retire(service.clock.now() - kept).await {
-        tracing::warn!(problem = problem.detail, "withdrawal of expired releases failed; retried later");
-    }
-}
-
-async fn retire_again(service: AppService, kept: Duration, stopping: CancellationToken) {
-    loop {
-        tokio::select! {
-            () = stopping.cancelled() => return,
-            () = tokio::time::sleep(SWEEP_INTERVAL) => retire(&service, kept).await,
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use clap::Parser;
 
     use super::*;
+    use crate::config::StoreOptions;
     use crate::store::postgres::tests::database;
 
     #[derive(Parser)]

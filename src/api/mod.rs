@@ -19,7 +19,7 @@ use tower_http::sensitive_headers::SetSensitiveRequestHeadersLayer;
 use crate::problem::{Kind, Problem};
 
 pub use admin::admin_router;
-pub use http::app::{App, Readiness, TableSources};
+pub use http::app::{App, LinkSource, Readiness, TableSources};
 pub use http::credentials::AuthMethods;
 pub use http::gateway::{Gateway, Prefix};
 pub use http::limits::{ConcurrencyLimit, ConcurrencyLimits, hold_until_sent};

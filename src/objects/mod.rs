@@ -1,4 +1,5 @@
-//! Object stores: addresses, what an operator allows of them, reading, and releases that are written to them.
+//! Object stores: addresses, what an operator allows of them, reading, releases that are written to them,
+//! and folders of small objects.
 //!
 //! Credentials come from the environment of the process and stand in no address, error or log.
 
@@ -6,6 +7,7 @@ mod address;
 mod allowed;
 mod connection;
 mod error;
+mod folder;
 mod read;
 mod store;
 mod write;
@@ -13,6 +15,7 @@ mod write;
 pub use address::{AddressError, ObjectAddress, ObjectScheme};
 pub use allowed::SourceList;
 pub use error::{ObjectError, ObjectFault};
+pub use folder::{FolderTraits, ObjectFolder};
 pub use read::OpenedObject;
 pub use store::{ObjectPlace, ObjectStores};
 pub use write::{ReleaseUpload, UploadError};

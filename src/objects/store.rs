@@ -6,6 +6,7 @@ use object_store::azure::{AzureConfigKey, MicrosoftAzureBuilder};
 use object_store::gcp::{GoogleCloudStorageBuilder, GoogleConfigKey};
 use object_store::http::HttpBuilder;
 use object_store::path::Path;
+use object_store::signer::Signer;
 use object_store::{ClientOptions, CredentialProvider, ObjectStore, RetryConfig};
 
 use super::address::{ObjectAddress, ObjectScheme};
@@ -24,7 +25,17 @@ pub struct ObjectStores(Connector);
 pub struct ObjectPlace {
     pub(super) address: ObjectAddress,
     pub(super) store: Arc<dyn ObjectStore>,
+    /// Signs links, where the store has any.
+    pub(super) signer: Option<Arc<dyn Signer>>,
     pub(super) path: Path,
+}
+
+/// A store, and what signs its links.
+type OpenedStore = (Arc<dyn ObjectStore>, Option<Arc<dyn Signer>>);
+
+fn signing<T: ObjectStore + Signer>(store: T) -> OpenedStore {
+    let store = Arc::new(store);
+    (Arc::<T>::clone(&store), Some(store))
 }
 
 impl ObjectStores {
@@ -48,13 +59,13 @@ impl ObjectStores {
             ObjectScheme::Https | ObjectScheme::Http => self.web(address),
             ObjectScheme::File => Err(ObjectFault::Unconfigured),
         };
-        let store = opened.map_err(|fault| ObjectError::new(address, fault))?;
+        let (store, signer) = opened.map_err(|fault| ObjectError::new(address, fault))?;
         let path = Path::parse(address.segments().join("/"));
         let path = path.map_err(|_| ObjectError::new(address, ObjectFault::NotFound))?;
-        Ok(ObjectPlace { address: address.clone(), store, path })
+        Ok(ObjectPlace { address: address.clone(), store, signer, path })
     }
 
-    async fn s3(&self, address: &ObjectAddress) -> Result<Arc<dyn ObjectStore>, ObjectFault> {
+    async fn s3(&self, address: &ObjectAddress) -> Result<OpenedStore, ObjectFault> {
         let builder = AmazonS3Builder::from_env()
             .with_bucket_name(address.authority())
             // not all stores that speak the protocol have it
@@ -74,10 +85,10 @@ impl ObjectStores {
         }
         let store = builder.build().map_err(|_| ObjectFault::Unconfigured)?;
         check_credentials(store.credentials().as_ref(), is_public).await?;
-        Ok(Arc::new(store))
+        Ok(signing(store))
     }
 
-    async fn gs(&self, address: &ObjectAddress) -> Result<Arc<dyn ObjectStore>, ObjectFault> {
+    async fn gs(&self, address: &ObjectAddress) -> Result<OpenedStore, ObjectFault> {
         let builder = GoogleCloudStorageBuilder::from_env()
             .with_bucket_name(address.authority())
             .with_retry(retries())
@@ -85,10 +96,10 @@ impl ObjectStores {
         let is_public = is_true(builder.get_config_value(&GoogleConfigKey::SkipSignature));
         let store = builder.build().map_err(|_| ObjectFault::Unconfigured)?;
         check_credentials(store.credentials().as_ref(), is_public).await?;
-        Ok(Arc::new(store))
+        Ok(signing(store))
     }
 
-    async fn az(&self, address: &ObjectAddress) -> Result<Arc<dyn ObjectStore>, ObjectFault> {
+    async fn az(&self, address: &ObjectAddress) -> Result<OpenedStore, ObjectFault> {
         let builder = MicrosoftAzureBuilder::from_env()
             .with_container_name(address.authority())
             .with_retry(retries())
@@ -96,11 +107,11 @@ impl ObjectStores {
         let is_public = is_true(builder.get_config_value(&AzureConfigKey::SkipSignature));
         let store = builder.build().map_err(|_| ObjectFault::Unconfigured)?;
         check_credentials(store.credentials().as_ref(), is_public).await?;
-        Ok(Arc::new(store))
+        Ok(signing(store))
     }
 
     /// The host alone: what lies below it is the path, and no credentials are sent.
-    fn web(&self, address: &ObjectAddress) -> Result<Arc<dyn ObjectStore>, ObjectFault> {
+    fn web(&self, address: &ObjectAddress) -> Result<OpenedStore, ObjectFault> {
         let scheme = address.scheme();
         let store = HttpBuilder::new()
             .with_url(format!("{}://{}", scheme.as_str(), address.authority()))
@@ -108,7 +119,7 @@ impl ObjectStores {
             .with_client_options(ClientOptions::new().with_allow_http(scheme == ObjectScheme::Http))
             .with_http_connector(self.0.clone())
             .build();
-        Ok(Arc::new(store.map_err(|_| ObjectFault::Unconfigured)?))
+        Ok((Arc::new(store.map_err(|_| ObjectFault::Unconfigured)?), None))
     }
 }
 

@@ -12,6 +12,7 @@ mod lifecycle;
 mod named_documents;
 mod notifier;
 mod page;
+mod parts;
 mod people;
 pub mod portable;
 mod queue;
@@ -39,6 +40,7 @@ pub use lifecycle::{LifecycleStore, ReleaseAction, ReleaseEvent, Transition, Tra
 pub use named_documents::{DocumentKind, DocumentVersion, NamedDocument, NamedDocumentStore, NewDocument};
 pub use notifier::Notifier;
 pub use page::{Cursor, CursorError, Page};
+pub use parts::{MAX_LISTED_PART_OBJECTS, PartChunkRecord, PartChunkStore, PartObjectRecord, PartObjects};
 pub use people::{
     AlikeKind, AlikeMark, AnnouncedCoverage, AnnouncementEnd, CommonMarks, CoverageRecord, CoverageSelection,
     CoverageState, CoveragesAt, HASHES_PER_CALL, LedgerMoment, NamedPopulation, NewCoverage, PeopleEntry,
@@ -61,8 +63,8 @@ pub use queue::{
 };
 pub use queue_stats::{Backlog, QueueStatsStore};
 pub use releases::{
-    CommitOutcome, ListedRelease, NewDisclosure, NewRelease, PartChunkRecord, ReleaseCommit, ReleaseFilter,
-    ReleaseRecord, ReleaseStore, SweepCounts,
+    CommitOutcome, ListedRelease, NewDisclosure, NewRelease, ReleaseCommit, ReleaseFilter, ReleaseRecord, ReleaseStore,
+    SweepCounts,
 };
 pub use statements::{DeclaredProtection, ExternalDisclosure, Statement};
 pub use store::{SharedStore, Store};

@@ -16,21 +16,6 @@ use super::queue::LeaseToken;
 use crate::publication::ReleaseStatus;
 use crate::vault::Ciphertext;
 
-/// A run of rows of a written part.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct PartChunkRecord {
-    /// The part's file.
-    pub file: String,
-    /// Counted from 0 in the file.
-    pub number: u32,
-    /// The chunk's first row, counted from 0 in the file.
-    pub first_row: u64,
-    /// How many rows it holds.
-    pub rows: u32,
-    /// The rows as CSV, compressed.
-    pub payload: Vec<u8>,
-}
-
 /// A release to be made visible.
 #[derive(Clone, PartialEq, Debug)]
 pub struct NewRelease {
@@ -160,39 +145,9 @@ pub struct SweepCounts {
     pub chain_states: u64,
 }
 
-/// Keeps releases. Parts are written first, under (job, attempt), where no reader looks; a commit points at them.
+/// Keeps releases. Their parts are written first; a commit points at them.
 #[async_trait]
 pub trait ReleaseStore: Send + Sync {
-    /// Keeps a chunk of a part.
-    ///
-    /// # Errors
-    /// [`StoreError::Conflict`] unless the job runs in this very attempt and the chunk is new.
-    async fn put_part_chunk(&self, job: Uuid, attempt: u32, chunk: &PartChunkRecord) -> Result<(), StoreError>;
-
-    /// A chunk of a part of a tenant's job by its number.
-    async fn part_chunk(
-        &self,
-        tenant: &str,
-        job: Uuid,
-        attempt: u32,
-        file: &str,
-        number: u32,
-    ) -> Result<Option<PartChunkRecord>, StoreError>;
-
-    /// The chunk that holds a row, counted from 0.
-    async fn part_chunk_at_row(
-        &self,
-        tenant: &str,
-        job: Uuid,
-        attempt: u32,
-        file: &str,
-        row: u64,
-    ) -> Result<Option<PartChunkRecord>, StoreError>;
-
-    /// Removes the parts of an attempt that became no release, and the state of a chain; those of a release that is held
-    /// or published stay.
-    async fn drop_attempt(&self, job: Uuid, attempt: u32) -> Result<(), StoreError>;
-
     /// Makes a release visible, in one short transaction: its entries in the ledger, the job's end, the erasing of its key, and
     /// the end of waiting jobs with the same reuse key, which get this release.
     async fn commit(&self, commit: ReleaseCommit) -> Result<CommitOutcome, StoreError>;

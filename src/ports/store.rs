@@ -8,6 +8,7 @@ use super::former_series::FormerSeriesStore;
 use super::idempotency::IdempotencyStore;
 use super::lifecycle::LifecycleStore;
 use super::named_documents::NamedDocumentStore;
+use super::parts::PartChunkStore;
 use super::people::PeopleStore;
 use super::portable::LedgerTransferStore;
 use super::queue::JobQueue;
@@ -28,7 +29,7 @@ macro_rules! whole {
 
 whole! {
     /// Everything that the service keeps. One backend implements all of it, because a commit spans jobs, releases and the ledger.
-    Store: DatasetStore, JobQueue, ReleaseStore, DisclosureStore, LedgerTransferStore, ApiKeyStore,
+    Store: DatasetStore, JobQueue, PartChunkStore, ReleaseStore, DisclosureStore, LedgerTransferStore, ApiKeyStore,
     IdempotencyStore, LifecycleStore, FormerSeriesStore, NamedDocumentStore, PeopleStore, ChainStore, TenantStore, QueueStatsStore,
     MetadataStore
 }

@@ -8,7 +8,7 @@ use uuid::Uuid;
 
 use super::postgres::{PostgresStore, SharedStoreLock};
 use super::sqlite::SqliteStore;
-use crate::ports::{Notifier, SharedStore, StoreError};
+use crate::ports::{Notifier, PartObjects, SharedStore, StoreError};
 
 /// Pin of the id of a store, unique among stores.
 const ID_PIN: &str = "store id";
@@ -106,6 +106,14 @@ impl OpenStore {
     pub fn wraps_under(&self, fingerprint: [u8; 32]) {
         if let Self::Shared(store) = self {
             store.wraps_under(fingerprint);
+        }
+    }
+
+    /// Keeps the payloads of new chunks of parts in an object store, and reads those that are there.
+    pub fn keep_parts_in(&self, objects: Arc<dyn PartObjects>) {
+        match self {
+            Self::Embedded(store) => store.keep_parts_in(objects),
+            Self::Shared(store) => store.keep_parts_in(objects),
         }
     }
 

@@ -12,9 +12,8 @@ use crate::control::Progress;
 use crate::identity::{Actor, ApiKey, TokenHash};
 use crate::ports::{
     ActiveRuleRecord, AuditEntry, BoundedContributions, Cursor, DatasetRecord, DisclosureRecord, DocumentVersion,
-    Heartbeat, IdempotencyRecord, JobRecord, NamedDocument, PartChunkRecord, PortableDisclosure, ReleaseEvent,
-    ReleaseRecord, RotationCounts, SeriesDataset, SeriesEntry, SeriesRecord, StatementRecord, StoreError,
-    TenantSettings,
+    Heartbeat, IdempotencyRecord, JobRecord, NamedDocument, PortableDisclosure, ReleaseEvent, ReleaseRecord,
+    RotationCounts, SeriesDataset, SeriesEntry, SeriesRecord, StatementRecord, StoreError, TenantSettings,
 };
 use crate::publication::ReleaseStatus;
 use crate::vault::{Ciphertext, CiphertextContext, Purpose};
@@ -22,13 +21,16 @@ use crate::vault::{Ciphertext, CiphertextContext, Purpose};
 mod chains;
 mod lists;
 mod numbers;
+mod parts;
 mod people;
 mod portable;
 mod series;
 
 pub(super) use chains::{ChainRow, ChainStateRow, chain_states};
 pub(super) use lists::{ListedDatasetRow, ListedJobRow, ListedReleaseRow};
+use numbers::hash;
 pub(super) use numbers::{number, stored};
+pub(super) use parts::{NewPartChunk, PartChunkRow, PartObjectRow};
 pub(super) use people::{
     AlikeRow, CommonMarkRow, CoverageRow, CutsRow, EvidenceRow, KeySystemRow, MarkHolder, PersonRange, PopulationRow,
     SeparationRow, common_marks, hash_of, joined, parted, registry, samples,
@@ -175,29 +177,6 @@ impl TryFrom<JobRow> for JobRecord {
             release: row.release_id,
             reused: row.reused,
             problem: row.problem,
-        })
-    }
-}
-
-#[derive(FromRow)]
-pub(super) struct PartChunkRow {
-    file: String,
-    chunk_no: i64,
-    first_row: i64,
-    row_count: i64,
-    payload: Vec<u8>,
-}
-
-impl TryFrom<PartChunkRow> for PartChunkRecord {
-    type Error = StoreError;
-
-    fn try_from(row: PartChunkRow) -> Result<Self, StoreError> {
-        Ok(Self {
-            file: row.file,
-            number: number(row.chunk_no)?,
-            first_row: number(row.first_row)?,
-            rows: number(row.row_count)?,
-            payload: row.payload,
         })
     }
 }
@@ -518,8 +497,4 @@ pub(super) const fn count_key(rotated: &mut RotationCounts, purpose: Purpose) {
         Purpose::Chain => rotated.chains += 1,
         Purpose::Hashing => {}
     }
-}
-
-fn hash(bytes: &[u8]) -> Result<[u8; 32], StoreError> {
-    bytes.try_into().map_err(|_| StoreError::corrupt("a hash of another length"))
 }

@@ -10,7 +10,7 @@ use super::limits::{ConcurrencyLimit, ConcurrencyLimits};
 use super::renderings::RenderingCache;
 use crate::app::AppService;
 use crate::microdata::formats::IngestLimits;
-use crate::objects::{ObjectStores, SourceList};
+use crate::objects::{ObjectFolder, ObjectStores, SourceList};
 use crate::ports::{Store, StoreError};
 use crate::problem::{Kind, Problem};
 
@@ -60,6 +60,15 @@ pub struct TableSources {
     pub stores: ObjectStores,
 }
 
+/// The objects of parts, and how long links to them are valid.
+#[derive(Clone)]
+pub struct LinkSource {
+    /// The prefix of the objects.
+    pub folder: ObjectFolder,
+    /// The time that a link is valid.
+    pub lifetime: Duration,
+}
+
 /// State of all handlers.
 #[derive(Clone)]
 pub struct App {
@@ -75,6 +84,8 @@ pub struct App {
     pub uploads: ConcurrencyLimit,
     /// The sources of uploads by reference, where there are any.
     pub sources: Option<TableSources>,
+    /// What gives links to objects of parts, where the operator permits them.
+    pub links: Option<LinkSource>,
     /// Limit of concurrent plans, queries, attacks and verifications.
     pub plans: ConcurrencyLimit,
     /// Limits of all requests.

@@ -45,6 +45,7 @@ files! {
     "part.csv", "The quasi-identifiers of a table with bucket labels";
     "part.json", "A page of three rows";
     "part.ndjson", "One row a line";
+    "part_links.json", "A part in one object";
     "plan.json", "A feasible plan";
     "policies.json", "A list of one policy";
     "policy.json", "The first version of a policy";

@@ -14,6 +14,7 @@ mod intersection;
 pub(super) mod jobs;
 pub(super) mod lifecycle;
 pub(super) mod linked;
+pub(super) mod part_links;
 pub(super) mod part_query;
 pub(super) mod part_stream;
 pub(super) mod parts;

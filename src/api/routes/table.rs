@@ -17,9 +17,9 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use super::{
-    archive, attacks, audit_log, calculators, datasets, events, health, internal_report, jobs, lifecycle, parts, plans,
-    policies, populations, profile, queries, releases, series, suggestions, taxonomies, upload, upload_by_reference,
-    verifications,
+    archive, attacks, audit_log, calculators, datasets, events, health, internal_report, jobs, lifecycle, part_links,
+    parts, plans, policies, populations, profile, queries, releases, series, suggestions, taxonomies, upload,
+    upload_by_reference, verifications,
 };
 use crate::api::http::access::RouteAccess;
 use crate::api::http::app::App;
@@ -272,6 +272,12 @@ route_table! {
         problems: &[
             MalformedRequest, NotFound, NotAcceptable, Gone, RangeUnsatisfiable, ReservedName, GuaranteeUnsupported,
         ],
+    }
+    GET "/v1/releases/{id}/tables/{table}/parts/{part}/links" => part_links::list, "list_part_links" {
+        access: Needs(ReleasesRead),
+        requests: &[],
+        answers: &[("200", "A page of links, in the order of the rows.", &[(JSON, "part_links.json")])],
+        problems: &[MalformedRequest, NotFound, Gone],
     }
     GET "/v1/releases/{id}/archive" => archive::get, "download_archive" {
         access: Needs(ReleasesRead),

@@ -9,6 +9,7 @@ pub(crate) mod keys;
 pub(crate) mod ledger_readings;
 pub(crate) mod life;
 pub(crate) mod named_documents;
+pub(crate) mod parts;
 pub(crate) mod people;
 pub(crate) mod pins;
 pub(crate) mod portable;
@@ -32,7 +33,8 @@ use uuid::Uuid;
 use crate::identity::{Actor, Caller};
 use crate::ports::{
     AuditAction, AuditEntry, BoundedContributions, ClaimTerms, ClaimedJob, CommitOutcome, DatasetRecord, JobRecord,
-    LeaseToken, NewDisclosure, NewJob, NewRelease, PartChunkRecord, ReapProblems, ReleaseCommit, Store, StoreError,
+    LeaseToken, NewDisclosure, NewJob, NewRelease, PartChunkRecord, PartObjects, ReapProblems, ReleaseCommit, Store,
+    StoreError,
 };
 use crate::problem::{Kind, Problem};
 use crate::publication::{ContributionChoice, ReleaseStatus};
@@ -43,6 +45,9 @@ use crate::vault::Ciphertext;
 pub(crate) trait Bench: Send + Sync {
     /// The store, empty at first.
     fn store(&self) -> Arc<dyn Store>;
+
+    /// Gives the store a place for the payloads of chunks.
+    fn keep_parts_in(&self, objects: Arc<dyn PartObjects>);
 
     /// How many rows a table has, for what the traits do not show.
     async fn count(&self, table: &'static str) -> i64;
@@ -280,6 +285,15 @@ macro_rules! conformance {
                 of_two_acts_at_once_one_wins
                 an_approval_is_by_another_where_the_tenant_asks_for_it
                 the_first_read_of_a_held_release_is_logged;
+            parts:
+                chunks_in_objects_are_read_as_they_were_written
+                chunks_from_before_are_read_without_objects
+                objects_of_a_dropped_attempt_are_deleted
+                an_object_that_comes_too_late_is_deleted
+                objects_of_a_release_stay
+                another_object_is_never_served
+                an_object_that_cannot_be_written_is_no_chunk
+                a_process_without_the_place_reads_no_object;
             series:
                 series_change_is_seen_by_commits;
             people:

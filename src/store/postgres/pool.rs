@@ -1,6 +1,6 @@
 //! Opening the store: its connections, its migrations, its clock, and how a transaction is tried again.
 
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
@@ -10,7 +10,7 @@ use sqlx::{Connection, Executor, PgConnection, PgPool, Postgres, Transaction};
 
 use super::error::{PostgresTransactionError, failed};
 use crate::meter;
-use crate::ports::StoreError;
+use crate::ports::{PartObjects, StoreError};
 use crate::store::migrations::{self, POSTGRES};
 use crate::store::sql::{pins as sql, pulse};
 
@@ -61,6 +61,8 @@ pub struct PostgresStore {
     pub(super) lease_clock: LeaseClock,
     /// The fingerprint of the master key that this process wraps under, once it has one.
     pub(super) master_key: OnceLock<[u8; 32]>,
+    /// Where the payloads of chunks go, if not into the database.
+    pub(in crate::store) objects: OnceLock<Arc<dyn PartObjects>>,
     name: String,
     schema_version: i64,
 }
@@ -118,6 +120,7 @@ impl PostgresStore {
             ears: pool(1),
             lease_clock: LeaseClock::Database,
             master_key: OnceLock::new(),
+            objects: OnceLock::new(),
             name,
             schema_version,
         })

@@ -6,25 +6,25 @@ use super::PostgresStore;
 use super::backend::log;
 use super::error::failed;
 use super::pool::run_transaction;
-use crate::ports::{AuditEntry, PartChunkRecord, StoreError};
-use crate::store::rows::stored;
+use crate::ports::{AuditEntry, StoreError};
+use crate::store::rows::{NewPartChunk, stored};
+use crate::store::sql::parts::put_part_chunk;
 
-/// The shared text, holding the job's row: an attempt that ends meanwhile gets no more parts.
-const PUT_PART_CHUNK: &str = "\
--- put_part_chunk
-INSERT INTO part_chunks (job_id, attempt, file, chunk_no, first_row, row_count, payload)
-SELECT id, attempt, $3, $4, $5, $6, $7 FROM jobs WHERE id = $1 AND attempt = $2 AND status = 'running' FOR SHARE";
+/// Holds the job's row: an attempt that ends meanwhile gets no more parts.
+const PUT_PART_CHUNK: &str = put_part_chunk!(" FOR SHARE");
 
 impl PostgresStore {
+    /// Keeps a chunk, and gives the key of its object if it has one.
     pub(in crate::store) async fn write_part_chunk(
         &self,
         job: Uuid,
         attempt: u32,
-        chunk: &PartChunkRecord,
-    ) -> Result<(), StoreError> {
+        new: NewPartChunk<'_>,
+    ) -> Result<Option<String>, StoreError> {
+        let chunk = new.chunk;
         let put = run_transaction("put_part_chunk", || async {
-            let put = run_sql!(
-                query.execute,
+            let put: Option<Option<String>> = run_sql!(
+                query_scalar.fetch_optional,
                 &self.pool,
                 PUT_PART_CHUNK,
                 job,
@@ -33,11 +33,14 @@ impl PostgresStore {
                 i64::from(chunk.number),
                 stored(chunk.first_row)?,
                 i64::from(chunk.rows),
-                &chunk.payload
+                new.payload,
+                &new.object,
+                &new.object_sha256,
+                new.object_bytes
             )?;
-            Ok(put.rows_affected())
+            Ok(put)
         });
-        if put.await? == 0 { Err(StoreError::Conflict) } else { Ok(()) }
+        put.await?.ok_or(StoreError::Conflict)
     }
 
     pub(in crate::store) async fn append_entry(&self, entry: &AuditEntry) -> Result<(), StoreError> {

@@ -8,8 +8,8 @@ use serde_json::Value;
 use sqlx::FromRow;
 use uuid::Uuid;
 
-use super::numbers::number;
-use super::{hash, release_status};
+use super::numbers::{hash, number};
+use super::release_status;
 use crate::people::{Coverage, CoverageId, KeySystem, Population, SeparationStatement};
 use crate::ports::{
     DatasetRecord, PortableCoverage, PortableDataset, PortableKeySystem, PortablePopulation, PortableRelease,

@@ -31,6 +31,7 @@ mod former_series;
 mod idempotency;
 mod lifecycle;
 mod named_documents;
+mod parts;
 pub(super) mod people;
 pub(super) mod people_entries;
 mod portable;

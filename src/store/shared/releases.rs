@@ -1,4 +1,4 @@
-//! Releases, their parts, and the transaction that commits a release.
+//! Releases, and the transaction that commits one.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -8,70 +8,18 @@ use chrono::{DateTime, Utc};
 use uuid::Uuid;
 
 use crate::ports::{
-    AnnouncedCoverage, CommitOutcome, Cursor, JobStatus, ListedRelease, NewRelease, Page, PartChunkRecord,
+    AnnouncedCoverage, CommitOutcome, Cursor, JobStatus, ListedRelease, NewRelease, Page, PartChunkStore,
     ReleaseCommit, ReleaseFilter, ReleaseRecord, ReleaseStore, StoreError, SweepCounts, WriteOutcome,
 };
-use crate::store::rows::{
-    ListedReleaseRow, PartChunkRow, ReleaseRow, before, ciphertext, first_id_at, number, records, stored,
-};
+use crate::store::rows::{ListedReleaseRow, ReleaseRow, before, ciphertext, first_id_at, number, records};
 use crate::store::shared::Notification;
 use crate::store::shared::queue::RunEnd;
-use crate::store::sql::{datasets, disclosures, queue, releases as sql, series as series_sql};
+use crate::store::sql::{datasets, disclosures, parts, queue, releases as sql, series as series_sql};
 use crate::vault::Ciphertext;
 
 both_stores! {
     #[async_trait]
     impl ReleaseStore for Backend {
-        async fn put_part_chunk(&self, job: Uuid, attempt: u32, chunk: &PartChunkRecord) -> Result<(), StoreError> {
-            self.write_part_chunk(job, attempt, chunk).await
-        }
-
-        async fn part_chunk(
-            &self,
-            tenant: &str,
-            job: Uuid,
-            attempt: u32,
-            file: &str,
-            number: u32,
-        ) -> Result<Option<PartChunkRecord>, StoreError> {
-            let (attempt, number) = (i64::from(attempt), i64::from(number));
-            let row: Option<PartChunkRow> = run_sql!(
-                query_as.fetch_optional, self.reader(), sql::PART_CHUNK, job, attempt, file, number, tenant
-            ).map_err(failed)?;
-            row.map(PartChunkRecord::try_from).transpose()
-        }
-
-        async fn part_chunk_at_row(
-            &self,
-            tenant: &str,
-            job: Uuid,
-            attempt: u32,
-            file: &str,
-            row: u64,
-        ) -> Result<Option<PartChunkRecord>, StoreError> {
-            let (attempt, at) = (i64::from(attempt), stored(row)?);
-            let found: Option<PartChunkRow> = run_sql!(
-                query_as.fetch_optional, self.reader(), sql::PART_CHUNK_AT_ROW, job, attempt, file, at, tenant
-            ).map_err(failed)?;
-            let chunk = found.map(PartChunkRecord::try_from).transpose()?;
-            Ok(chunk.filter(|chunk| row - chunk.first_row < u64::from(chunk.rows)))
-        }
-
-        async fn drop_attempt(&self, job: Uuid, attempt: u32) -> Result<(), StoreError> {
-            let some = || async {
-                let mut tx = self.begin().await?;
-                // a commit whose worker lost its connection may still run: it holds the job's row until it ends
-                lock_job(&mut tx, job).await?;
-                let deleted = run_sql!(
-                    query.execute, &mut *tx, sql::DELETE_SOME_PART_CHUNKS, job, i64::from(attempt), CHUNKS_PER_DELETE
-                )?;
-                tx.commit().await?;
-                Ok(deleted.rows_affected())
-            };
-            while run_transaction("drop_attempt", some).await? > 0 {}
-            self.drop_chain_state(job, i64::from(attempt)).await
-        }
-
         async fn commit(&self, commit: ReleaseCommit) -> Result<CommitOutcome, StoreError> {
             run_transaction("commit", || self.try_commit(&commit)).await
         }
@@ -114,11 +62,12 @@ both_stores! {
         async fn sweep(&self, now: DateTime<Utc>, grace: Duration) -> Result<SweepCounts, StoreError> {
             let mut swept = SweepCounts::default();
             let attempts: Vec<(Uuid, i64)> =
-                run_sql!(query_as.fetch_all, self.reader(), sql::UNREACHABLE_ATTEMPTS).map_err(failed)?;
+                run_sql!(query_as.fetch_all, self.reader(), parts::UNREACHABLE_ATTEMPTS).map_err(failed)?;
             for (job, attempt) in attempts {
                 self.drop_attempt(job, number(attempt)?).await?;
                 swept.attempts += 1;
             }
+            self.delete_unwanted_objects().await;
             swept.chain_states = self.sweep_chain_states().await?;
             let uploads: Vec<Uuid> = run_sql!(
                 query_scalar.fetch_all, self.reader(), datasets::UNREACHABLE_UPLOADS, first_id_at(now - grace)

@@ -7,6 +7,7 @@ pub(super) mod disclosures;
 pub(super) mod former_series;
 pub(super) mod keys;
 pub(super) mod life;
+pub(super) mod parts;
 pub(super) mod people;
 pub(super) mod pins;
 pub(super) mod policies;

@@ -1,4 +1,4 @@
-//! Releases and the chunks of their parts.
+//! Releases.
 
 macro_rules! release_columns {
     () => {
@@ -6,42 +6,6 @@ macro_rules! release_columns {
          r.status, d.manifest, d.report FROM releases AS r JOIN release_documents AS d ON d.release_id = r.id"
     };
 }
-
-macro_rules! chunk_columns {
-    () => {
-        "p.file, p.chunk_no, p.first_row, p.row_count, p.payload FROM part_chunks AS p JOIN jobs AS j ON j.id = p.job_id\n\
-         WHERE p.job_id = $1 AND p.attempt = $2 AND p.file = $3 AND j.tenant = $5"
-    };
-}
-
-pub(crate) const PUT_PART_CHUNK: &str = "\
--- put_part_chunk
-INSERT INTO part_chunks (job_id, attempt, file, chunk_no, first_row, row_count, payload)
-SELECT id, attempt, $3, $4, $5, $6, $7 FROM jobs WHERE id = $1 AND attempt = $2 AND status = 'running'";
-
-pub(crate) const PART_CHUNK: &str = concat!("-- part_chunk\nSELECT ", chunk_columns!(), " AND p.chunk_no = $4");
-
-pub(crate) const PART_CHUNK_AT_ROW: &str = concat!(
-    "-- part_chunk_at_row\nSELECT ",
-    chunk_columns!(),
-    " AND p.first_row <= $4 AND p.row_count > 0 ORDER BY p.first_row DESC LIMIT 1"
-);
-
-pub(crate) const UNREACHABLE_ATTEMPTS: &str = "\
--- unreachable_attempts
-SELECT DISTINCT p.job_id, p.attempt FROM part_chunks AS p
-WHERE NOT EXISTS (SELECT 1 FROM releases AS r
-                  WHERE r.job_id = p.job_id AND r.attempt = p.attempt AND r.status IN ('held', 'published'))
-  AND NOT EXISTS (SELECT 1 FROM jobs AS j WHERE j.id = p.job_id AND j.attempt = p.attempt AND j.status = 'running')";
-
-pub(crate) const DELETE_SOME_PART_CHUNKS: &str = "\
--- delete_some_part_chunks
-DELETE FROM part_chunks
-WHERE job_id = $1 AND attempt = $2
-  AND (job_id, attempt, file, chunk_no) IN
-    (SELECT job_id, attempt, file, chunk_no FROM part_chunks WHERE job_id = $1 AND attempt = $2 LIMIT $3)
-  AND NOT EXISTS (SELECT 1 FROM releases AS r
-                  WHERE r.job_id = $1 AND r.attempt = $2 AND r.status IN ('held', 'published'))";
 
 pub(crate) const LEASE_OF_ATTEMPT: &str = "\
 -- lease_of_attempt

@@ -4,6 +4,7 @@ use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::Path;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous};
@@ -11,7 +12,7 @@ use sqlx::{ConnectOptions, Connection, Sqlite, SqlitePool, Transaction};
 
 use super::error::{SqliteTransactionError, failed};
 use crate::meter;
-use crate::ports::StoreError;
+use crate::ports::{PartObjects, StoreError};
 use crate::store::migrations::{self, SQLITE};
 use crate::store::sql::pins as sql;
 
@@ -38,6 +39,8 @@ const PATIENCE: Duration = Duration::from_secs(10);
 pub struct SqliteStore {
     pub(super) writer: SqlitePool,
     pub(super) reader: SqlitePool,
+    /// Where the payloads of chunks go, if not into the database.
+    pub(in crate::store) objects: OnceLock<Arc<dyn PartObjects>>,
     schema_version: i64,
     /// Held until the store is closed; the system lets go of it when the process dies.
     lock: File,
@@ -76,6 +79,7 @@ impl SqliteStore {
         Ok(Self {
             writer,
             reader,
+            objects: OnceLock::new(),
             schema_version,
             lock,
             #[cfg(test)]

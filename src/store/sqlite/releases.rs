@@ -5,21 +5,23 @@ use uuid::Uuid;
 use super::SqliteStore;
 use super::backend::log;
 use super::pool::run_transaction;
-use crate::ports::{AuditEntry, PartChunkRecord, StoreError};
-use crate::store::rows::stored;
-use crate::store::sql::releases as sql;
+use crate::ports::{AuditEntry, StoreError};
+use crate::store::rows::{NewPartChunk, stored};
+use crate::store::sql::parts as sql;
 
 impl SqliteStore {
+    /// Keeps a chunk, and gives the key of its object if it has one.
     pub(in crate::store) async fn write_part_chunk(
         &self,
         job: Uuid,
         attempt: u32,
-        chunk: &PartChunkRecord,
-    ) -> Result<(), StoreError> {
+        new: NewPartChunk<'_>,
+    ) -> Result<Option<String>, StoreError> {
+        let chunk = new.chunk;
         run_transaction("put_part_chunk", || async {
             let mut tx = self.begin().await?;
-            let put = run_sql!(
-                query.execute,
+            let put: Option<Option<String>> = run_sql!(
+                query_scalar.fetch_optional,
                 &mut *tx,
                 sql::PUT_PART_CHUNK,
                 job,
@@ -28,12 +30,14 @@ impl SqliteStore {
                 i64::from(chunk.number),
                 stored(chunk.first_row)?,
                 i64::from(chunk.rows),
-                &chunk.payload
+                new.payload,
+                &new.object,
+                &new.object_sha256,
+                new.object_bytes
             )?;
-            if put.rows_affected() == 0 {
-                return Err(StoreError::Conflict.into());
-            }
-            Ok(tx.commit().await?)
+            let object = put.ok_or(StoreError::Conflict)?;
+            tx.commit().await?;
+            Ok(object)
         })
         .await
     }

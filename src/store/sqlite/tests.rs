@@ -14,7 +14,7 @@ use crate::inputs::{KeptReadings, MemoryBudget, PartStorage};
 use crate::jobs::{JobAssignment, JobRunner, RunCompletion, RunError, WorkerConfig, Workers};
 use crate::microdata::formats::IngestLimits;
 use crate::ports::{
-    DatasetStore, JobEnd, JobQueue, JobStatus, Notifier, ReleaseStore, Store, StoreError, WriteOutcome,
+    DatasetStore, JobEnd, JobQueue, JobStatus, Notifier, PartObjects, ReleaseStore, Store, StoreError, WriteOutcome,
 };
 use crate::problem::{Kind, Problem};
 use crate::store::conformance::{self, Bench, TENANT, at};
@@ -28,6 +28,10 @@ struct SqliteBench(Arc<SqliteStore>);
 impl Bench for SqliteBench {
     fn store(&self) -> Arc<dyn Store> {
         Arc::<SqliteStore>::clone(&self.0)
+    }
+
+    fn keep_parts_in(&self, objects: Arc<dyn PartObjects>) {
+        self.0.keep_parts_in(objects);
     }
 
     async fn count(&self, table: &'static str) -> i64 {

@@ -8,6 +8,7 @@ pub(crate) mod first_specification;
 pub(crate) mod local_tables;
 pub(crate) mod metrics;
 pub(crate) mod object_stores;
+pub(crate) mod parts_in_objects;
 pub(crate) mod screens;
 pub(crate) mod suggested_columns;
 pub(crate) mod telemetry;

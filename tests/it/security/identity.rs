@@ -141,6 +141,8 @@ pub(crate) const ROUTES: &[Route] = &[
     ("GET", "/v1/releases/{id}/tables/{table}/parts/{part}.csv", Some(Scope::ReleasesRead), READERS, 200, 404),
     ("GET", "/v1/releases/{id}/tables/{table}/parts/{part}.ndjson", Some(Scope::ReleasesRead), READERS, 200, 404),
     ("GET", "/v1/releases/{id}/tables/{table}/parts/{part}.parquet", Some(Scope::ReleasesRead), READERS, 200, 404),
+    // the operator permits no links
+    ("GET", "/v1/releases/{id}/tables/{table}/parts/{part}/links", Some(Scope::ReleasesRead), READERS, 404, 404),
     ("GET", "/v1/releases/{id}/archive", Some(Scope::ReleasesRead), READERS, 200, 404),
     ("POST", "/v1/releases/{id}/queries", Some(Scope::ReleasesRead), READERS, 200, 404),
     ("POST", "/v1/releases/{id}/approve", Some(Scope::ReleasesApprove), APPROVERS, 200, 404),

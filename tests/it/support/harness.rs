@@ -8,7 +8,8 @@ use std::process::{Child, ChildStdout, Command, ExitStatus, Output, Stdio};
 
 use guardian::app::ReleaseKeySource;
 use guardian::config::{
-    Auth, Config, JobLimits, JwtOptions, LogFormat, ObservabilityOptions, QueueOptions, RequestLimits, StoreOptions,
+    Auth, Config, JobLimits, JwtOptions, LogFormat, ObservabilityOptions, PartOptions, QueueOptions, RequestLimits,
+    StoreOptions,
 };
 use guardian::service::Service;
 use guardian::vault::Vault;
@@ -325,6 +326,8 @@ impl Server {
             bootstrap_key_file: None,
             data: home.path().join("data"),
             store: StoreOptions::default(),
+            parts: PartOptions::default(),
+            part_link_seconds: None,
             workers: 1,
             queue: QueueOptions::default(),
             max_upload_bytes: 1 << 30,

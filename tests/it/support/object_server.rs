@@ -54,7 +54,10 @@ struct Contents {
 
 impl Contents {
     fn ask(&mut self, asked: String) -> S3Result<()> {
-        let fails = self.failing.contains(&asked);
+        let fails = self.failing.iter().any(|denied| match denied.strip_suffix('*') {
+            Some(beginning) => asked.starts_with(beginning),
+            None => *denied == asked,
+        });
         self.asked.push(asked);
         if fails { Err(s3_error!(AccessDenied, "the test says so")) } else { Ok(()) }
     }
@@ -139,9 +142,14 @@ impl ObjectServer {
         self.contents().uploads.len()
     }
 
-    /// Denies what is asked in these words from now on.
+    /// Denies what is asked in these words from now on, or in words that begin so where they end in `*`.
     pub(crate) fn deny(&self, asked: &str) {
         self.contents().failing.push(asked.to_owned());
+    }
+
+    /// Denies nothing any more.
+    pub(crate) fn permit(&self) {
+        self.contents().failing.clear();
     }
 
     /// Puts other bytes in the place of an object once its reading has begun.

@@ -14,7 +14,7 @@ use uuid::Uuid;
 
 use super::PostgresStore;
 use super::pool::LeaseClock;
-use crate::ports::{Heartbeat, JobQueue, MetadataStore, QueueStatsStore, Store, StoreError};
+use crate::ports::{Heartbeat, JobQueue, MetadataStore, PartObjects, QueueStatsStore, Store, StoreError};
 use crate::store::conformance::{self, Bench, LEASE, at, token};
 
 /// A database that goes with it.
@@ -116,6 +116,10 @@ impl PostgresBench {
 impl Bench for PostgresBench {
     fn store(&self) -> Arc<dyn Store> {
         Arc::<PostgresStore>::clone(&self.store)
+    }
+
+    fn keep_parts_in(&self, objects: Arc<dyn PartObjects>) {
+        self.store.keep_parts_in(objects);
     }
 
     async fn count(&self, table: &'static str) -> i64 {

@@ -17,7 +17,7 @@ use crate::control::Control;
 use crate::jobs::{JobAssignment, JobRunner, RunCompletion, RunError, WorkerConfig, Workers};
 use crate::ports::{
     ApiKeyStore, CancelOutcome, ClaimTerms, CommitOutcome, DisclosureStore, JobEnd, JobQueue, JobStatus, Notifier,
-    ReleaseStore, Store, WriteOutcome,
+    PartChunkStore, ReleaseStore, Store, WriteOutcome,
 };
 use crate::store::conformance::keys::api_key;
 use crate::store::conformance::turns::submit;

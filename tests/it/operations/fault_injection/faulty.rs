@@ -16,11 +16,11 @@ use guardian::ports::{
     DocumentVersion, FormerSeriesStore, Heartbeat, IdempotencyRecord, IdempotencyStore, ImportConflict, ImportSummary,
     JobEnd, JobFilter, JobQueue, JobRecord, LeaseToken, LedgerCopy, LedgerMoment, LedgerSnapshot, LedgerTransferStore,
     LifecycleStore, ListedDataset, ListedJob, ListedRelease, MetadataStore, NamedDocument, NamedDocumentStore,
-    NewChain, NewCoverage, NewDocument, NewIdempotencyKey, NewJob, Page, PartChunkRecord, PeopleEntry,
-    PeopleEntryOutcome, PeopleStore, QueueStatsStore, ReapProblems, Reaped, ReleaseCommit, ReleaseEvent, ReleaseFilter,
-    ReleaseRecord, ReleaseStore, Rotation, RotationCounts, SeparationRecord, SeriesDataset, SeriesRecord,
-    SeriesStatements, SharedStore, StatementRecord, StoreError, StoredChainState, SweepCounts, TenantSettings,
-    TenantStore, Transition, TransitionOutcome, WriteOutcome,
+    NewChain, NewCoverage, NewDocument, NewIdempotencyKey, NewJob, Page, PartChunkRecord, PartChunkStore,
+    PartObjectRecord, PeopleEntry, PeopleEntryOutcome, PeopleStore, QueueStatsStore, ReapProblems, Reaped,
+    ReleaseCommit, ReleaseEvent, ReleaseFilter, ReleaseRecord, ReleaseStore, Rotation, RotationCounts,
+    SeparationRecord, SeriesDataset, SeriesRecord, SeriesStatements, SharedStore, StatementRecord, StoreError,
+    StoredChainState, SweepCounts, TenantSettings, TenantStore, Transition, TransitionOutcome, WriteOutcome,
 };
 use guardian::vault::Ciphertext;
 use uuid::Uuid;
@@ -170,11 +170,15 @@ faulty! {
         fn job(tenant: &str, id: Uuid) -> Option<JobRecord>;
         fn jobs(tenant: &str, filter: &JobFilter, cursor: Option<Cursor>, limit: u32) -> Page<ListedJob>;
     }
-    impl ReleaseStore {
+    impl PartChunkStore {
         fn put_part_chunk(job: Uuid, attempt: u32, chunk: &PartChunkRecord) -> ();
         fn part_chunk(tenant: &str, job: Uuid, attempt: u32, file: &str, number: u32) -> Option<PartChunkRecord>;
         fn part_chunk_at_row(tenant: &str, job: Uuid, attempt: u32, file: &str, row: u64) -> Option<PartChunkRecord>;
         fn drop_attempt(job: Uuid, attempt: u32) -> ();
+        fn part_objects(tenant: &str, job: Uuid, attempt: u32, file: &str, from: u32) -> Vec<PartObjectRecord>;
+        fn any_part_object() -> Option<PartObjectRecord>;
+    }
+    impl ReleaseStore {
         fn commit(commit: ReleaseCommit) -> CommitOutcome;
         fn release(tenant: &str, id: Uuid) -> Option<ReleaseRecord>;
         fn release_of_policy(tenant: &str, series: &str, policy: &str) -> Option<Uuid>;

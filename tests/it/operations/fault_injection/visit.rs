@@ -87,6 +87,7 @@ impl Bench {
             max_upload_bytes: 1 << 20,
             uploads: ConcurrencyLimit::new("uploads", 4),
             sources: None,
+            links: None,
             plans: ConcurrencyLimit::new("plans", 4),
             bounds: ConcurrencyLimits {
                 min_bytes: 1,
