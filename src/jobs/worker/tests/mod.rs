@@ -120,12 +120,13 @@ fn problem_type(job: &JobRecord) -> &str {
     job.problem.as_ref().unwrap()["type"].as_str().unwrap()
 }
 
-/// Works until it is cancelled.
+/// Works until it is cancelled; not for ever, as no test ends before its threads.
 fn until_stopped(control: &Control) -> Result<RunCompletion, RunError> {
-    loop {
+    for _ in 0..60_000 {
         control.check()?;
         std::thread::sleep(Duration::from_millis(1));
     }
+    panic!("the job was not stopped");
 }
 
 fn storage(assignment: &JobAssignment) -> PartStorage {
@@ -240,9 +241,14 @@ async fn a_request_of_another_process_is_found_by_the_tick() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_deadline_stops_a_running_job() {
     let bench = Bench::new().await;
-    let workers = bench.start(SOON, |_, control| until_stopped(control));
+    let (sender, receiver) = mpsc::channel();
+    let workers = bench.start(SOON, move |_, control| {
+        sender.send(()).unwrap();
+        until_stopped(control)
+    });
     let id = bench.submit_with(1, |new| new.deadline_at = Some(at(20))).await;
-    bench.reaches(id, JobStatus::Running).await;
+    // the time that is left is taken after the claim, before the run
+    tokio::task::spawn_blocking(move || receiver.recv().unwrap()).await.unwrap();
     bench.clock.advance(Duration::from_secs(20));
     let job = bench.reaches(id, JobStatus::Failed).await;
     assert!(problem_type(&job).ends_with("/deadline"));
