@@ -272,7 +272,7 @@ async fn a_held_release_is_there_for_approvers_alone() {
     let (mut things, never) = (nowhere(), nowhere());
     things.release = text(&job["release"]);
     let views = ROUTES.iter().filter(|(method, path, ..)| *method == "GET" && path.starts_with("/v1/releases/{id}"));
-    for (method, path, ..) in views {
+    for (method, path, _, _, of_approver, _) in views {
         for cast in &stage.casts {
             let may = |scope| cast.preset.scopes().contains(scope);
             for client in &cast.own {
@@ -285,11 +285,11 @@ async fn a_held_release_is_there_for_approvers_alone() {
                     _ => Scope::ReleasesRead,
                 });
                 match (reads, may(Scope::ReleasesApprove)) {
-                    (true, true) => assert_eq!(real.status, 200, "{path}: {}", real.text()),
+                    (true, true) => assert_eq!(real.status, *of_approver, "{path}: {}", real.text()),
                     (true, false) => drop(real.problem(404, "not-found")),
                     (false, _) => drop(real.problem(403, "forbidden")),
                 }
-                if real.status != 200 {
+                if !(reads && may(Scope::ReleasesApprove)) {
                     assert_eq!(
                         normalized_answer(&real, &things),
                         normalized_answer(&none, &never),
