@@ -4,6 +4,7 @@
 #
 #   scripts/sbom.sh > guardian.cdx.json
 #   TARGET=aarch64-unknown-linux-gnu scripts/sbom.sh
+#   FEATURES=spark scripts/sbom.sh           of the image
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -13,7 +14,7 @@ checksums=$(awk -F'"' '
     /^version = / { version = $2 }
     /^checksum = / { printf "%s %s %s\n", name, version, $2 }' Cargo.lock)
 
-cargo metadata --format-version 1 --locked --filter-platform "$target" |
+cargo metadata --format-version 1 --locked --features "${FEATURES:-}" --filter-platform "$target" |
     jq --arg checksums "$checksums" --arg target "$target" '
     ($checksums | split("\n") | map(split(" ") | {key: "\(.[0]) \(.[1])", value: .[2]}) | from_entries) as $checksums
     | (.packages | map({key: .id, value: .}) | from_entries) as $packages
