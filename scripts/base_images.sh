@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
 # Makes the base images that Dockerfile and docker-compose.yml name, from Debian's packages and the Rust toolchain of this machine,
 # for machines without an image registry. They stand in for the official images in tests, under their names; images that are there
-# already are kept. Needs root, docker, mmdebstrap.
+# already are kept. Needs root, docker and mmdebstrap, which is installed where it is missing.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
+command -v mmdebstrap >/dev/null || DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends mmdebstrap </dev/null >&2
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
