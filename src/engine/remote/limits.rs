@@ -4,6 +4,7 @@ use super::counts::RemoteCounts;
 use crate::microdata::MAX_ATTRIBUTES;
 use crate::problem::{Fault, Kind};
 use crate::publication::{Algorithm, Guarantee, SubmittedRule, Unit};
+use crate::publish::bucketize::FilledBuckets;
 use crate::publish::{BucketPlan, Decision, Design, DesignedTable, TableDesign};
 use crate::spec::{InternalUtility, MethodSpec, Specification};
 
@@ -12,6 +13,12 @@ pub(super) const MOST_VALUES: u64 = 1 << 16;
 
 /// The most columns of a table, dropped ones included: dependencies are searched among all of them.
 pub(super) const MOST_COLUMNS: usize = MAX_ATTRIBUTES;
+
+/// The most buckets of a table: labels are 32-bit integers.
+const MOST_BUCKETS: u64 = i32::MAX as u64;
+
+/// The most runs of ranks that a plan may send to the engine: one for each value in the buckets of each size.
+const MOST_SEGMENTS: u64 = 1 << 17;
 
 fn unsupported(pointer: &str, detail: impl Into<String>) -> Fault {
     Fault::new(pointer, Kind::GuaranteeUnsupported, detail)
@@ -107,5 +114,46 @@ pub(super) fn faults_of_design(design: &Design, counts: &RemoteCounts) -> Vec<Fa
     };
     let detail = "a table of one attribute would have missing values, which this engine does not write: give the attribute to a rule, or drop it";
     let bare = design.tables.iter().filter(is_bare).map(|_| unsupported("/method", detail));
-    unmade.chain(bare).collect()
+    let sized = design.tables.iter().filter_map(|table| match &table.design {
+        TableDesign::Bucketized(made) => match &made.buckets {
+            BucketPlan::Sized(planned) => Some(faults_of_sizes(&planned.filled)),
+            BucketPlan::Drawn | BucketPlan::Persistent(_) => None,
+        },
+        _ => None,
+    });
+    unmade.chain(bare).chain(sized.flatten()).collect()
+}
+
+/// The faults of buckets of planned sizes that are too many, or hold too many values.
+fn faults_of_sizes(filled: &[FilledBuckets]) -> Vec<Fault> {
+    let buckets: u64 = filled.iter().map(|of| of.class.buckets).sum();
+    let segments: usize = filled.iter().map(|of| of.counts.iter().filter(|&&rows| rows > 0).count()).sum();
+    let bound = |found: u64, limit: u64, what: &str, repair: &str| {
+        let detail = format!("there would be {found} {what}, of {limit} at most in the other engine: {repair}");
+        (found > limit)
+            .then(|| Fault::new("/method/sizes", Kind::WorkLimit, detail).with("limit", limit).with("found", found))
+    };
+    let fewer = "choose larger buckets, or publish the table in parts of other people";
+    let buckets = bound(buckets, MOST_BUCKETS, "buckets", fewer);
+    let values = "choose fewer sizes, or group the values of the protected attribute";
+    let segments = bound(segments as u64, MOST_SEGMENTS, "pairs of a size and a value", values);
+    buckets.into_iter().chain(segments).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::publication::SizeCount;
+
+    #[test]
+    fn sizes_beyond_the_engine_are_named() {
+        let of = |buckets: u64, values: usize| FilledBuckets {
+            class: SizeCount { size: 2, buckets },
+            counts: vec![1; values],
+        };
+        assert_eq!(faults_of_sizes(&[of(MOST_BUCKETS - 1, 1 << 16), of(1, 1 << 16)]), []);
+        let faults = faults_of_sizes(&[of(MOST_BUCKETS, 1 << 16), of(1, (1 << 16) + 1)]);
+        let found: Vec<_> = faults.iter().map(|fault| fault.detail.split(',').next().unwrap()).collect();
+        assert_eq!(found, ["there would be 2147483648 buckets", "there would be 131073 pairs of a size and a value"]);
+    }
 }
