@@ -5,7 +5,8 @@
 #
 # The vectors of tests/vectors/ranked.json must come out, row by row; a real table and the census are published, verified with the
 # original, and published again under the same key while an executor is killed: the parts must hold the same rows. No key, no plan
-# and no value may stand in the logs and events of the cluster. Needs Java 17, Python and protoc; Spark comes from PyPI unless
+# and no value may stand in the logs and events of the cluster. The command is killed in each phase, and the driver once: nothing
+# may be visible of it. Needs Java 17, Python and protoc; Spark comes from PyPI unless
 # SPARK_HOME names it.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -25,6 +26,8 @@ trap finish EXIT
 missing=()
 command -v java >/dev/null || missing+=(openjdk-17-jre-headless)
 command -v protoc >/dev/null || missing+=(protobuf-compiler)
+# the types that messages import
+[[ -e /usr/include/google/protobuf/any.proto ]] || missing+=(libprotobuf-dev)
 python3 -c 'import ensurepip, venv' 2>/dev/null || missing+=(python3 python3-venv)
 if ((${#missing[@]})); then
     DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}" </dev/null >&2
@@ -47,16 +50,22 @@ class org.apache.spark.deploy.master.Master --host 127.0.0.1 --port 17077 --webu
 for port in 18081 18082; do
     class org.apache.spark.deploy.worker.Worker spark://127.0.0.1:17077 --cores 1 --memory 1g --host 127.0.0.1 --webui-port "$port"
 done
-"$SPARK_HOME/bin/spark-submit" --master spark://127.0.0.1:17077 --driver-memory 1g --executor-memory 700m \
-    --conf spark.driver.host=127.0.0.1 --conf spark.connect.grpc.binding.address=127.0.0.1 \
-    --conf spark.connect.grpc.binding.port=15012 --conf spark.eventLog.enabled=true --conf "spark.eventLog.dir=file://$work/events" \
-    --conf "spark.sql.warehouse.dir=$work/warehouse" --class org.apache.spark.sql.connect.service.SparkConnectServer \
-    --name connect local:/dev/null >"$work/logs/connect.log" 2>&1 &
-pids+=($!)
-for _ in {1..120}; do
-    (exec 3<>/dev/tcp/127.0.0.1/15012) 2>/dev/null && break
-    sleep 1
-done
+connect() {
+    "$SPARK_HOME/bin/spark-submit" --master spark://127.0.0.1:17077 --driver-memory 1g --executor-memory 700m \
+        --conf spark.driver.host=127.0.0.1 --conf spark.connect.grpc.binding.address=127.0.0.1 \
+        --conf spark.connect.grpc.binding.port=15012 --conf spark.eventLog.enabled=true --conf "spark.eventLog.dir=file://$work/events" \
+        --conf "spark.sql.warehouse.dir=$work/warehouse" --class org.apache.spark.sql.connect.service.SparkConnectServer \
+        --name connect local:/dev/null >>"$work/logs/connect.log" 2>&1 &
+    connect=$!
+    pids+=("$connect")
+    for _ in {1..120}; do
+        (exec 3<>/dev/tcp/127.0.0.1/15012) 2>/dev/null && return
+        sleep 1
+    done
+    echo "Spark Connect does not answer" >&2
+    return 1
+}
+connect
 
 publish() { # TABLE SPECIFICATION OUT [KEY]
     local key=()
@@ -123,6 +132,50 @@ publish "$work/lake/census" benches/anatomy.json "$work/out/killed" "$key"
 [[ -e $work/killed ]]
 check same "$work/out/census" "$work/out/killed"
 echo "an executor was killed: the parts hold the same rows"
+
+# the command is killed in each phase: nothing is visible, and the next one clears what it left
+killed_at() { # PATTERN, below the scratch or the folder of the release
+    "$guardian" publish "$work/lake/adult" examples/adult.json --engine sc://127.0.0.1:15012 --scratch "$work/scratch" \
+        --out "$work/out/never" >/dev/null 2>&1 &
+    local command=$!
+    until compgen -G "$1" >/dev/null; do
+        kill -0 "$command" || {
+            echo "the command ended before $1 was there" >&2
+            return 1
+        }
+        sleep 0.1
+    done
+    kill -9 "$command"
+    wait "$command" || true
+    [[ ! -e $work/out/never ]]
+}
+for phase in "scratch/guardian-*" "scratch/*/*.k" "scratch/*/*.w" "out/.never.*/*.qi" "out/.never.*/*.sa" \
+    "out/.never.*/*.sa/00000.parquet"; do
+    killed_at "$work/$phase"
+    rm -rf "$work"/out/.never.*
+done
+# what Spark still runs of killed commands may write to the scratch folder for a while
+"$guardian" publish "$work/lake/adult" examples/adult.json --engine sc://127.0.0.1:15012 --scratch "$work/scratch" \
+    --out "$work/out/afterwards" >/dev/null
+"$guardian" verify "$work/out/afterwards" --original "$work/adult.csv" | tail -n 1
+echo "the command was killed in six phases: nothing is visible of it"
+
+# the driver is killed: the command ends, and leaves nothing
+(
+    until compgen -G "$work/scratch/*/*.w" >/dev/null; do sleep 0.1; done
+    kill -9 "$connect"
+) &
+if "$guardian" publish "$work/lake/adult" examples/adult.json --engine sc://127.0.0.1:15012 --scratch "$work/scratch" \
+    --out "$work/out/driverless" >/dev/null 2>"$work/driverless"; then
+    echo "a release was made without its driver" >&2
+    exit 1
+fi
+[[ ! -e $work/out/driverless ]]
+grep -q 'cannot be reached' "$work/driverless"
+connect
+publish "$work/lake/adult" examples/adult.json "$work/out/driver"
+"$guardian" verify "$work/out/driver" --original "$work/adult.csv" | tail -n 1
+echo "the driver was killed: $(tail -n 1 "$work/driverless")"
 
 check secrets "$work" "$key"
 echo "logs, events and work folders hold no key, no plan and no value"

@@ -102,11 +102,14 @@ impl Drop for ConnectSession {
 /// An error by its class and state: its message can quote values.
 #[expect(clippy::needless_pass_by_value, reason = "the form of map_err")]
 fn named(error: SparkError) -> RemoteError {
-    let class = error.get_error_class().unwrap_or_else(|| "no error class".to_owned());
+    let class = error.get_error_class();
     let state = error.get_sql_state().map_or_else(String::new, |state| format!(", SQLSTATE {state}"));
-    match error.grpc_code() {
-        Some(code) if LOST.contains(&code) => RemoteError::Unavailable(format!("gRPC code {code}")),
-        _ => RemoteError::Failed(format!("{class}{state}")),
+    match (error.grpc_code(), class) {
+        (Some(code), _) if LOST.contains(&code) => RemoteError::Unavailable(format!("gRPC code {code}")),
+        // an error of Spark has a class; without one the connection broke, as with a driver that dies
+        (Some(code), None) => RemoteError::Unavailable(format!("gRPC code {code}")),
+        (None, None) => RemoteError::Unavailable("the connection broke".to_owned()),
+        (_, Some(class)) => RemoteError::Failed(format!("{class}{state}")),
     }
 }
 

@@ -54,8 +54,7 @@ impl SharedFolders {
         sweep(scratch)?;
         let name = format!("{PREFIX}{}", uuid::Uuid::now_v7());
         let lock_path = scratch.join(format!("{name}{LOCK}"));
-        let lock = File::create_new(&lock_path)?;
-        lock.lock()?;
+        let lock = locked(&lock_path)?;
         let scratch = scratch.join(name);
         // the engine writes as the same user, or as one of the group
         fs::DirBuilder::new().mode(0o770).create(&scratch)?;
@@ -148,18 +147,36 @@ impl SharedFolders {
     }
 }
 
-/// Deletes what attempts left behind that were killed: their locks are free.
+/// Makes a file that is locked before it has its name: others take one that is free for that of a killed attempt.
+fn locked(path: &Path) -> io::Result<File> {
+    let unnamed = path.with_extension("new");
+    let lock = File::create_new(&unnamed)?;
+    lock.lock()?;
+    fs::rename(unnamed, path)?;
+    Ok(lock)
+}
+
+/// Deletes what attempts left behind that were killed. Their locks are free, or gone with what an earlier sweep found: the engine
+/// may have written more of it since.
 fn sweep(scratch: &Path) -> io::Result<()> {
     for entry in fs::read_dir(scratch)? {
         let path = entry?.path();
         let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-        let Some(attempt) = name.strip_suffix(LOCK).filter(|attempt| attempt.starts_with(PREFIX)) else { continue };
-        // another attempt may have ended meanwhile
-        let Ok(lock) = File::open(&path) else { continue };
-        if lock.try_lock().is_err() {
+        if !name.starts_with(PREFIX) {
             continue;
         }
-        for removed in [fs::remove_dir_all(scratch.join(attempt)), fs::remove_file(&path)] {
+        let (folder, lock_path) = match path.extension() {
+            None => (path.clone(), path.with_extension(&LOCK[1..])),
+            Some(_) if name.ends_with(LOCK) => (path.with_extension(""), path.clone()),
+            Some(_) => continue,
+        };
+        let _held = match File::open(&lock_path) {
+            Ok(lock) if lock.try_lock().is_ok() => Some(lock),
+            // a folder is made after its lock, and goes before it
+            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+            _ => continue,
+        };
+        for removed in [fs::remove_dir_all(folder), fs::remove_file(lock_path)] {
             match removed {
                 Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
                 _ => {}

@@ -273,6 +273,8 @@ fn scratch_of_a_killed_attempt_goes_with_the_next_one() {
     // what a killed attempt leaves: its lock is free
     fs::create_dir_all(scratch.path().join("guardian-killed/t1.w")).unwrap();
     fs::write(scratch.path().join("guardian-killed.lock"), "").unwrap();
+    // and what the engine writes after a sweep
+    fs::create_dir_all(scratch.path().join("guardian-swept/t1.w")).unwrap();
     fs::write(scratch.path().join("other.txt"), "").unwrap();
     let next = SharedFolders::new(release.path(), scratch.path()).unwrap();
     let left = names();
