@@ -317,7 +317,17 @@ renewed() {
     until_true 120 healthy serve
     until_true 60 ask --fail "$api/readyz"
 }
-count() { call GET "/v1/$1?limit=100" | jq '.items | length'; }
+count() { # LIST: how many items it has, page by page
+    local page cursor='' all=0
+    while :; do
+        page=$(call GET "/v1/$1?limit=1000$cursor")
+        all=$((all + $(jq '.items | length' <<<"$page")))
+        cursor=$(jq --raw-output '.next // empty' <<<"$page")
+        [[ -n $cursor ]] || break
+        cursor="&cursor=$cursor"
+    done
+    echo "$all"
+}
 
 disk() {
     local of small before datasets status
