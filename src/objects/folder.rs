@@ -13,13 +13,9 @@ use super::store::{ObjectPlace, ObjectStores};
 
 /// A prefix that one service keeps objects below.
 #[derive(Clone, Debug)]
-pub struct ObjectFolder(ObjectPlace);
-
-/// What a look at a prefix finds.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct FolderTraits {
-    /// Whether the store keeps what is deleted.
-    pub keeps_versions: bool,
+pub struct ObjectFolder {
+    place: ObjectPlace,
+    keeps_versions: bool,
 }
 
 impl ObjectFolder {
@@ -27,17 +23,19 @@ impl ObjectFolder {
     ///
     /// # Errors
     /// Why the store does not take, give or delete the object.
-    pub async fn open(
-        stores: &ObjectStores,
-        address: &ObjectAddress,
-        probe: &str,
-    ) -> Result<(Self, FolderTraits), ObjectError> {
-        let folder = Self(stores.open(address).await?);
-        let keeps_versions = folder.create(probe, Bytes::from_static(b"probe")).await?;
+    pub async fn open(stores: &ObjectStores, address: &ObjectAddress, probe: &str) -> Result<Self, ObjectError> {
+        let mut folder = Self { place: stores.open(address).await?, keeps_versions: false };
+        folder.keeps_versions = folder.create(probe, Bytes::from_static(b"probe")).await?;
         let read = folder.get(probe, 64).await;
         folder.delete(probe).await?;
         read?;
-        Ok((folder, FolderTraits { keeps_versions }))
+        Ok(folder)
+    }
+
+    /// Whether the store keeps what is deleted.
+    #[must_use]
+    pub const fn keeps_versions(&self) -> bool {
+        self.keeps_versions
     }
 
     /// Writes an object. One with the same bytes is taken for it: the answer of the store may have been lost.
@@ -103,8 +101,8 @@ impl ObjectFolder {
     }
 
     fn at(&self, key: &str) -> ObjectPlace {
-        let ObjectPlace { address, path, .. } = &self.0;
+        let ObjectPlace { address, path, .. } = &self.place;
         let path = path.parts().chain(Path::from_iter(key.split('/')).parts()).collect();
-        ObjectPlace { address: address.join(key), path, ..self.0.clone() }
+        ObjectPlace { address: address.join(key), path, ..self.place.clone() }
     }
 }

@@ -15,7 +15,7 @@ mod write;
 pub use address::{AddressError, ObjectAddress, ObjectScheme};
 pub use allowed::SourceList;
 pub use error::{ObjectError, ObjectFault};
-pub use folder::{FolderTraits, ObjectFolder};
+pub use folder::ObjectFolder;
 pub use read::OpenedObject;
 pub use store::{ObjectPlace, ObjectStores};
 pub use write::{ReleaseUpload, UploadError};

@@ -82,7 +82,7 @@ pub trait PartChunkStore: Send + Sync {
         from: u32,
     ) -> Result<Vec<PartObjectRecord>, StoreError>;
 
-    /// Any object that a part has, if one has any.
+    /// Any object of a release that is held or published, if there is one.
     async fn any_part_object(&self) -> Result<Option<PartObjectRecord>, StoreError>;
 }
 

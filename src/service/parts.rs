@@ -17,20 +17,20 @@ struct PartFolder(ObjectFolder);
 #[async_trait]
 impl PartObjects for PartFolder {
     async fn put(&self, key: &str, bytes: Vec<u8>) -> Result<(), StoreError> {
-        self.0.put(key, bytes).await.map_err(stored)
+        self.0.put(key, bytes).await.map_err(store_error)
     }
 
     async fn get(&self, key: &str, limit: u64) -> Result<Vec<u8>, StoreError> {
-        self.0.get(key, limit).await.map_err(stored)
+        self.0.get(key, limit).await.map_err(store_error)
     }
 
     async fn delete(&self, key: &str) -> Result<(), StoreError> {
-        self.0.delete(key).await.map_err(stored)
+        self.0.delete(key).await.map_err(store_error)
     }
 }
 
 /// What is wrong with a store or its credentials can be mended: the job waits for it.
-fn stored(error: ObjectError) -> StoreError {
+fn store_error(error: ObjectError) -> StoreError {
     match error.fault {
         ObjectFault::NotFound => StoreError::NotFound,
         ObjectFault::Occupied => StoreError::Conflict,
@@ -77,8 +77,8 @@ pub(super) async fn keep_parts(
     let stores = ObjectStores::new().map_err(|error| wrong(error.to_string()))?;
     let probe = format!("guardian-probe-{}", Uuid::now_v7());
     let opened = ObjectFolder::open(&stores, address, &probe).await;
-    let (folder, found) = opened.map_err(|error| wrong(error.to_string()))?;
-    if found.keeps_versions {
+    let folder = opened.map_err(|error| wrong(error.to_string()))?;
+    if folder.keeps_versions() {
         tracing::warn!(
             address = %address,
             "the bucket keeps versions: parts of rejected and withdrawn releases stay there until its rules delete them"

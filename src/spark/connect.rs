@@ -105,11 +105,12 @@ fn named(error: SparkError) -> RemoteError {
     let class = error.get_error_class();
     let state = error.get_sql_state().map_or_else(String::new, |state| format!(", SQLSTATE {state}"));
     match (error.grpc_code(), class) {
-        (Some(code), _) if LOST.contains(&code) => RemoteError::Unavailable(format!("gRPC code {code}")),
         // an error of Spark has a class; without one the connection broke, as with a driver that dies
-        (Some(code), None) => RemoteError::Unavailable(format!("gRPC code {code}")),
-        (None, None) => RemoteError::Unavailable("the connection broke".to_owned()),
+        (Some(code), class) if class.is_none() || LOST.contains(&code) => {
+            RemoteError::Unavailable(format!("gRPC code {code}"))
+        }
         (_, Some(class)) => RemoteError::Failed(format!("{class}{state}")),
+        (_, None) => RemoteError::Unavailable("the connection broke".to_owned()),
     }
 }
 

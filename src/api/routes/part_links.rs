@@ -44,7 +44,7 @@ pub(in crate::api) struct PartLink {
 /// Where the operator keeps parts in an object store, a part can be read from there without the service. Each object has some rows of
 /// the part as CSV, compressed with Zstandard; the first one begins with the header. The objects one after the other are one file that
 /// `zstd -d` reads, and its content is that of `download_part` as CSV. A link needs no key: it reads its object until it expires or the
-/// release is withdrawn. The answer is `not-found` where the operator permits no links (`--part-link-seconds`), and for a part that is
+/// release is withdrawn. The service does not see what a link reads: compare `sha256`. The answer is `not-found` where the operator permits no links (`--part-link-seconds`), and for a part that is
 /// not in an object store.
 #[utoipa::path(get, path = "/v1/releases/{id}/tables/{table}/parts/{part}/links", tag = "releases",
     params(("id" = Uuid, Path), ("table" = String, Path), ("part" = String, Path), PageQuery),
@@ -66,6 +66,7 @@ pub(in crate::api) async fn list(
     let store = &app.service.store;
     let mut objects = store.part_objects(&caller.tenant, release.job, release.attempt, &part.csv(), from).await?;
     if objects.is_empty() {
+        served::still_served(&app, &release).await?;
         return Err(if from == 0 {
             Problem::new(Kind::NotFound, "the part is not in an object store; download it")
         } else {

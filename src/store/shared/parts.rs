@@ -30,13 +30,13 @@ both_stores! {
             let key = key.ok_or_else(|| StoreError::corrupt("a chunk without the object that it was to have"))?;
             let put = objects.put(&key, chunk.payload.clone()).await;
             // where the attempt was dropped meanwhile, the object came after its deletion
-            let unwant = || async {
+            let mark = || async {
                 let mut tx = self.begin().await?;
-                let unwanted = run_sql!(query.execute, &mut *tx, sql::UNWANT_OBJECT_WITHOUT_CHUNK, &key)?;
+                let marked = run_sql!(query.execute, &mut *tx, sql::MARK_UNWANTED_WITHOUT_CHUNK, &key)?;
                 tx.commit().await?;
-                Ok(unwanted.rows_affected() > 0)
+                Ok(marked.rows_affected() > 0)
             };
-            if run_transaction("put_part_chunk", unwant).await? {
+            if run_transaction("put_part_chunk", mark).await? {
                 self.delete_unwanted_objects().await;
                 return Err(StoreError::Conflict);
             }
@@ -84,7 +84,7 @@ both_stores! {
                     CHUNKS_PER_DELETE
                 )?;
                 for object in deleted.iter().flatten() {
-                    run_sql!(query.execute, &mut *tx, sql::UNWANT_OBJECT, object)?;
+                    run_sql!(query.execute, &mut *tx, sql::MARK_UNWANTED, object)?;
                 }
                 tx.commit().await?;
                 Ok(deleted.len())

@@ -64,13 +64,13 @@ FROM part_chunks AS p JOIN releases AS r ON r.job_id = p.job_id AND r.attempt = 
 WHERE p.object IS NOT NULL AND r.status IN ('held', 'published') ORDER BY p.object DESC LIMIT 1";
 
 /// An object of a chunk that went while it was written.
-pub(crate) const UNWANT_OBJECT_WITHOUT_CHUNK: &str = "\
--- unwant_object_without_chunk
+pub(crate) const MARK_UNWANTED_WITHOUT_CHUNK: &str = "\
+-- mark_unwanted_without_chunk
 INSERT INTO unwanted_objects (object)
 SELECT CAST($1 AS TEXT) WHERE NOT EXISTS (SELECT 1 FROM part_chunks WHERE object = $1)";
 
-pub(crate) const UNWANT_OBJECT: &str = "\
--- unwant_object
+pub(crate) const MARK_UNWANTED: &str = "\
+-- mark_unwanted
 INSERT INTO unwanted_objects (object) VALUES ($1) ON CONFLICT DO NOTHING";
 
 pub(crate) const UNWANTED_OBJECTS: &str = "\
