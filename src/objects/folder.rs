@@ -11,6 +11,9 @@ use super::address::ObjectAddress;
 use super::error::{ObjectError, ObjectFault};
 use super::store::{ObjectPlace, ObjectStores};
 
+/// The most bytes of the name of an owner.
+const MAX_OWNER_BYTES: u64 = 256;
+
 /// A prefix that one service keeps objects below.
 #[derive(Clone, Debug)]
 pub struct ObjectFolder {
@@ -30,6 +33,20 @@ impl ObjectFolder {
         folder.delete(probe).await?;
         read?;
         Ok(folder)
+    }
+
+    /// The name of whom the folder belongs to, as its first user wrote it under `key`: `owner` if there was none.
+    ///
+    /// # Errors
+    /// Why the store does not take or give the object.
+    pub async fn owner(&self, key: &str, owner: &str) -> Result<String, ObjectError> {
+        match self.create(key, Bytes::copy_from_slice(owner.as_bytes())).await {
+            Err(ObjectError { fault: ObjectFault::Occupied, .. }) => {
+                let found = self.get(key, MAX_OWNER_BYTES).await?;
+                Ok(String::from_utf8_lossy(&found).trim().to_owned())
+            }
+            answer => answer.map(|_| owner.to_owned()),
+        }
     }
 
     /// Whether the store keeps what is deleted.

@@ -11,6 +11,9 @@ use crate::objects::{ObjectAddress, ObjectError, ObjectFault, ObjectFolder, Obje
 use crate::ports::{PartObjects, StoreError};
 use crate::store::OpenStore;
 
+/// The object with the id of the store that keeps its parts beside it.
+const OWNER: &str = "guardian-store";
+
 /// The prefix of parts, as the store sees it.
 struct PartFolder(ObjectFolder);
 
@@ -93,6 +96,15 @@ pub(super) async fn keep_parts(
             }
             Err(error) => return Err(wrong(error.to_string())),
         }
+    }
+    let id = store.id().await?.to_string();
+    let owner = folder.owner(OWNER, &id).await.map_err(|error| wrong(error.to_string()))?;
+    if owner != id {
+        let detail = format!(
+            "the objects below this address belong to another store, as `{OWNER}` there says; choose another prefix, or delete \
+             that object if its store is gone"
+        );
+        return Err(wrong(detail));
     }
     store.keep_parts_in(Arc::new(PartFolder(folder.clone())));
     Ok(Some(folder))

@@ -289,6 +289,9 @@ macro_rules! conformance {
                 chunks_in_objects_are_read_as_they_were_written
                 chunks_from_before_are_read_without_objects
                 objects_of_a_dropped_attempt_are_deleted
+                one_object_that_stays_keeps_no_other
+                a_write_that_is_completed_later_is_deleted
+                parts_that_are_written_again_outlive_the_first
                 an_object_that_comes_too_late_is_deleted
                 objects_of_a_release_stay
                 another_object_is_never_served

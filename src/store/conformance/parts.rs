@@ -2,8 +2,10 @@
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, Weak};
+use std::time::Duration;
 
 use async_trait::async_trait;
+use chrono::{DateTime, Utc};
 use serde_json::json;
 use sha2::{Digest, Sha256};
 use uuid::Uuid;
@@ -15,6 +17,9 @@ use crate::ports::{
 
 const FILE: &str = "t1.qi.csv";
 
+/// In seconds.
+const DAY: i64 = 24 * 60 * 60;
+
 /// Objects in memory, and what befalls them.
 #[derive(Default)]
 struct MemoryObjects(Mutex<MemoryState>);
@@ -24,6 +29,8 @@ struct MemoryState {
     objects: BTreeMap<String, Vec<u8>>,
     /// Whether nothing is answered.
     is_down: bool,
+    /// The key that is not deleted.
+    kept: Option<String>,
     /// The attempt that is dropped before the next object is there.
     drops: Option<(Weak<dyn Store>, Uuid)>,
 }
@@ -72,6 +79,9 @@ impl PartObjects for MemoryObjects {
 
     async fn delete(&self, key: &str) -> Result<(), StoreError> {
         self.answer()?;
+        if self.state().kept.as_deref() == Some(key) {
+            return Err(StoreError::Unavailable("it is retained".into()));
+        }
         self.state().objects.remove(key);
         Ok(())
     }
@@ -110,6 +120,15 @@ impl Stage {
         self.store.part_objects(TENANT, self.job(), 1, FILE, from).await.unwrap()
     }
 
+    async fn fail(&self) {
+        let end = JobEnd::Failed(json!({}));
+        assert_eq!(self.store.finish(self.job(), self.token, end, at(2)).await.unwrap(), WriteOutcome::Done);
+    }
+
+    async fn sweep(&self, now: DateTime<Utc>) {
+        self.store.sweep(now, Duration::from_secs(3600)).await.unwrap();
+    }
+
     fn drop_meanwhile(&self) {
         self.objects.state().drops = Some((Arc::downgrade(&self.store), self.job()));
     }
@@ -122,8 +141,11 @@ pub(crate) async fn chunks_in_objects_are_read_as_they_were_written(bench: &impl
         stage.put(chunk).await.unwrap();
     }
     assert!(is_conflict(&stage.put(&chunks[0]).await));
-    let key = |number: u32| format!("{TENANT}/{}-1/t1.qi/0000{number}.csv.zst", stage.job());
-    assert_eq!(stage.objects.keys(), [key(0), key(1)]);
+    let keys = stage.objects.keys();
+    for (number, key) in keys.iter().enumerate() {
+        let begin = format!("{TENANT}/{}-1/t1.qi/0000{number}-", stage.job());
+        assert!(key.starts_with(&begin) && key.ends_with(".csv.zst"), "{key}");
+    }
     assert_eq!(bench.count("part_chunks WHERE length(payload) > 0").await, 0, "the database has no row of them");
     for (number, chunk) in (0..).zip(&chunks) {
         assert_eq!(stage.chunk(number).await.unwrap().as_ref(), Some(chunk));
@@ -134,7 +156,7 @@ pub(crate) async fn chunks_in_objects_are_read_as_they_were_written(bench: &impl
     let record = |number: u32| PartObjectRecord {
         number,
         rows: 4,
-        key: key(number),
+        key: keys[number as usize].clone(),
         sha256: Sha256::digest(&chunks[number as usize].payload).into(),
         bytes: 9,
     };
@@ -169,20 +191,75 @@ pub(crate) async fn objects_of_a_dropped_attempt_are_deleted(bench: &impl Bench)
     stage.objects.set_down(true);
     stage.store.drop_attempt(stage.job(), 1).await.unwrap();
     assert_eq!((bench.count("part_chunks").await, bench.count("unwanted_objects").await), (0, 70));
-    let end = JobEnd::Failed(json!({}));
-    assert_eq!(stage.store.finish(stage.job(), stage.token, end, at(2)).await.unwrap(), WriteOutcome::Done);
-    stage.store.sweep(chrono::Utc::now(), std::time::Duration::from_secs(3600)).await.unwrap();
+    stage.fail().await;
+    stage.sweep(at(3)).await;
     assert_eq!((stage.objects.keys().len(), bench.count("unwanted_objects").await), (70, 70), "none can be deleted");
     stage.objects.set_down(false);
-    stage.store.sweep(chrono::Utc::now(), std::time::Duration::from_secs(3600)).await.unwrap();
+    stage.sweep(at(4)).await;
+    assert_eq!((stage.objects.keys().len(), bench.count("unwanted_objects").await), (0, 70));
+    // for good
+    stage.sweep(at(4 + DAY)).await;
+    assert_eq!(bench.count("unwanted_objects").await, 0);
+}
+
+pub(crate) async fn one_object_that_stays_keeps_no_other(bench: &impl Bench) {
+    let stage = Stage::set(bench).await;
+    for number in 0..4 {
+        stage.put(&part_chunk(number, u64::from(number), 1)).await.unwrap();
+    }
+    let kept = stage.objects.keys().remove(0);
+    stage.objects.set_down(true);
+    stage.store.drop_attempt(stage.job(), 1).await.unwrap();
+    stage.objects.set_down(false);
+    stage.objects.state().kept = Some(kept.clone());
+    stage.fail().await;
+    stage.sweep(at(3)).await;
+    assert_eq!(stage.objects.keys(), [kept]);
+    stage.objects.state().kept = None;
+    stage.sweep(at(4)).await;
+    assert_eq!(stage.objects.keys().len(), 0);
+}
+
+pub(crate) async fn a_write_that_is_completed_later_is_deleted(bench: &impl Bench) {
+    let stage = Stage::set(bench).await;
+    stage.put(&part_chunk(0, 0, 1)).await.unwrap();
+    let written = stage.objects.state().objects.clone();
+    stage.store.drop_attempt(stage.job(), 1).await.unwrap();
+    assert_eq!(stage.objects.keys().len(), 0, "at once");
+    stage.fail().await;
+    stage.sweep(at(3)).await;
+    // the store does now what the writer has given up
+    stage.objects.state().objects.extend(written);
+    stage.sweep(at(4)).await;
+    assert_eq!(stage.objects.keys().len(), 1, "it is not asked each hour");
+    stage.sweep(at(3 + DAY)).await;
     assert_eq!((stage.objects.keys().len(), bench.count("unwanted_objects").await), (0, 0));
+}
+
+/// An attempt that makes its parts again, after others came first, while the first ones cannot be deleted.
+pub(crate) async fn parts_that_are_written_again_outlive_the_first(bench: &impl Bench) {
+    let stage = Stage::set(bench).await;
+    stage.put(&part_chunk(0, 0, 4)).await.unwrap();
+    let first = stage.objects.keys().remove(0);
+    stage.objects.state().kept = Some(first.clone());
+    stage.store.drop_attempt(stage.job(), 1).await.unwrap();
+    let again = PartChunkRecord { payload: vec![9; 9], ..part_chunk(0, 0, 4) };
+    stage.put(&again).await.unwrap();
+    let commit = commit_of(&stage.claimed.job, stage.token, 0, at(2));
+    assert_eq!(stage.store.commit(commit).await.unwrap(), CommitOutcome::Committed);
+    stage.objects.state().kept = None;
+    for time in [3, 3 + DAY] {
+        stage.sweep(at(time)).await;
+        assert!(!stage.objects.keys().contains(&first));
+        assert_eq!(stage.chunk(0).await.unwrap().as_ref(), Some(&again));
+    }
 }
 
 pub(crate) async fn an_object_that_comes_too_late_is_deleted(bench: &impl Bench) {
     let stage = Stage::set(bench).await;
     stage.drop_meanwhile();
     assert!(is_conflict(&stage.put(&part_chunk(0, 0, 1)).await));
-    assert_eq!((stage.objects.keys().len(), bench.count("unwanted_objects").await), (0, 0));
+    assert_eq!(stage.objects.keys().len(), 0);
     assert_eq!(stage.chunk(0).await.unwrap(), None);
 }
 
@@ -221,7 +298,7 @@ pub(crate) async fn an_object_that_cannot_be_written_is_no_chunk(bench: &impl Be
     stage.objects.set_down(false);
     assert!(matches!(stage.chunk(0).await, Err(StoreError::Corrupt(_))), "it is not there");
     stage.store.drop_attempt(stage.job(), 1).await.unwrap();
-    assert_eq!((bench.count("part_chunks").await, bench.count("unwanted_objects").await), (0, 0));
+    assert_eq!((bench.count("part_chunks").await, stage.objects.keys().len()), (0, 0));
 }
 
 pub(crate) async fn a_process_without_the_place_reads_no_object(bench: &impl Bench) {

@@ -80,7 +80,8 @@ impl<'a> NewPartChunk<'a> {
         Ok(Self {
             chunk,
             payload: &[],
-            object: Some(format!("/{job}-{attempt}/{part}/{number:05}.csv.zst")),
+            // an attempt may write a part again: no key is ever used twice, so that what deletes the first spares the second
+            object: Some(format!("/{job}-{attempt}/{part}/{number:05}-{}.csv.zst", Uuid::now_v7().simple())),
             object_sha256: Some(Sha256::digest(payload).to_vec()),
             object_bytes: Some(stored(payload.len() as u64)?),
         })

@@ -1,11 +1,15 @@
 //! Parts of releases. Their chunks are rows; with an object store the rows say which objects have the payloads.
 //!
 //! The row of a chunk comes before its object, and a key that no row has any more is kept until its object is deleted. So every
-//! object has a row that names it, whenever a process ends.
+//! object has a row that names it, whenever a process ends. A store may complete a write long after its writer has given up:
+//! the key is kept for a day more, and its object deleted once again.
 
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
+use chrono::{DateTime, Utc};
+use futures_util::{StreamExt, stream};
 use sha2::{Digest, Sha256};
 use uuid::Uuid;
 
@@ -17,6 +21,18 @@ use crate::store::sql::parts as sql;
 
 /// The most objects that are deleted before the next are looked for.
 const OBJECTS_PER_PAGE: i64 = 256;
+
+/// The most objects that are deleted at the same time.
+const OBJECTS_AT_ONCE: usize = 8;
+
+/// How long the end of a release or an attempt waits for its objects to be deleted.
+const IMMEDIATE_DELETION: Duration = Duration::from_secs(5);
+
+/// After this long an object is deleted once more.
+const LATE_WRITES: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// A sweep that has waited so long for refusals leaves the rest to the next one: their store may be away.
+const MAX_WAIT_FOR_REFUSALS: Duration = Duration::from_secs(30);
 
 both_stores! {
     #[async_trait]
@@ -37,7 +53,7 @@ both_stores! {
                 Ok(marked.rows_affected() > 0)
             };
             if run_transaction("put_part_chunk", mark).await? {
-                self.delete_unwanted_objects().await;
+                self.delete_objects(vec![key]).await;
                 return Err(StoreError::Conflict);
             }
             put
@@ -87,10 +103,17 @@ both_stores! {
                     run_sql!(query.execute, &mut *tx, sql::MARK_UNWANTED, object)?;
                 }
                 tx.commit().await?;
-                Ok(deleted.len())
+                Ok(deleted)
             };
-            while run_transaction("drop_attempt", some).await? > 0 {}
-            self.delete_unwanted_objects().await;
+            let mut unwanted = Vec::new();
+            loop {
+                let deleted = run_transaction("drop_attempt", some).await?;
+                if deleted.is_empty() {
+                    break;
+                }
+                unwanted.extend(deleted.into_iter().flatten());
+            }
+            self.delete_objects(unwanted).await;
             self.drop_chain_state(job, i64::from(attempt)).await
         }
 
@@ -150,29 +173,52 @@ both_stores! {
             Ok(Some(PartChunkRecord { payload, ..chunk }))
         }
 
-        /// Deletes the objects that no chunk has any more. What cannot be deleted now is left to the next time.
-        pub(in crate::store) async fn delete_unwanted_objects(&self) {
-            let Some(objects) = self.objects.get() else { return };
-            if let Err(error) = self.try_delete_unwanted_objects(objects.as_ref()).await {
-                tracing::warn!(error = %error, "objects of parts are left to the next sweep");
+        /// Deletes objects that no chunk has any more, and waits for it a short time. Their keys stay for the sweep.
+        async fn delete_objects(&self, keys: Vec<String>) {
+            let Some(objects) = self.objects.get().cloned() else { return };
+            let deletion = tokio::spawn(async move {
+                let delete = async |key: String| objects.delete(&key).await;
+                let mut answers = stream::iter(keys).map(delete).buffer_unordered(OBJECTS_AT_ONCE);
+                while let Some(answer) = answers.next().await {
+                    if let Err(error) = answer {
+                        tracing::warn!(error = %error, "objects of parts are left to the sweep");
+                        return;
+                    }
+                }
+            });
+            if tokio::time::timeout(IMMEDIATE_DELETION, deletion).await.is_err() {
+                tracing::warn!("objects of parts are still being deleted: their store is slow");
             }
         }
 
-        async fn try_delete_unwanted_objects(&self, objects: &dyn PartObjects) -> Result<(), StoreError> {
-            let mut last = String::new();
-            loop {
-                let unwanted: Vec<String> = run_sql!(
-                    query_scalar.fetch_all, self.reader(), sql::UNWANTED_OBJECTS, &last, OBJECTS_PER_PAGE
+        /// Deletes all objects that no chunk has any more, at first and after a day. What cannot be deleted now is left to the
+        /// next sweep.
+        pub(in crate::store) async fn sweep_objects(&self, now: DateTime<Utc>) -> Result<(), StoreError> {
+            let Some(objects) = self.objects.get() else { return Ok(()) };
+            let (mut last, mut waited) = (String::new(), Duration::ZERO);
+            while waited < MAX_WAIT_FOR_REFUSALS {
+                let unwanted: Vec<(String, bool)> = run_sql!(
+                    query_as.fetch_all, self.reader(), sql::UNWANTED_OBJECTS, &last, now, OBJECTS_PER_PAGE
                 ).map_err(failed)?;
-                for key in &unwanted {
-                    objects.delete(key).await?;
-                    run_sql!(query.execute, self.writer(), sql::FORGET_OBJECT, key).map_err(failed)?;
-                }
-                match unwanted.into_iter().next_back() {
-                    Some(key) => last = key,
-                    None => return Ok(()),
+                let Some((end, _)) = unwanted.last() else { break };
+                last.clone_from(end);
+                for (key, is_last) in unwanted {
+                    let asked = Instant::now();
+                    if let Err(error) = objects.delete(&key).await {
+                        tracing::warn!(error = %error, "an object of a part is left to the next sweep");
+                        waited += asked.elapsed();
+                        if waited >= MAX_WAIT_FOR_REFUSALS {
+                            break;
+                        }
+                    } else if is_last {
+                        run_sql!(query.execute, self.writer(), sql::FORGET_OBJECT, key).map_err(failed)?;
+                    } else {
+                        run_sql!(query.execute, self.writer(), sql::DELETE_OBJECT_AGAIN, key, now + LATE_WRITES)
+                            .map_err(failed)?;
+                    }
                 }
             }
+            Ok(())
         }
     }
 }

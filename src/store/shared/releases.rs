@@ -67,7 +67,7 @@ both_stores! {
                 self.drop_attempt(job, number(attempt)?).await?;
                 swept.attempts += 1;
             }
-            self.delete_unwanted_objects().await;
+            self.sweep_objects(now).await?;
             swept.chain_states = self.sweep_chain_states().await?;
             let uploads: Vec<Uuid> = run_sql!(
                 query_scalar.fetch_all, self.reader(), datasets::UNREACHABLE_UPLOADS, first_id_at(now - grace)

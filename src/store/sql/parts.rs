@@ -67,15 +67,24 @@ WHERE p.object IS NOT NULL AND r.status IN ('held', 'published') ORDER BY p.obje
 pub(crate) const MARK_UNWANTED_WITHOUT_CHUNK: &str = "\
 -- mark_unwanted_without_chunk
 INSERT INTO unwanted_objects (object)
-SELECT CAST($1 AS TEXT) WHERE NOT EXISTS (SELECT 1 FROM part_chunks WHERE object = $1)";
+SELECT CAST($1 AS TEXT) WHERE NOT EXISTS (SELECT 1 FROM part_chunks WHERE object = $1)
+ON CONFLICT (object) DO UPDATE SET again_at = NULL";
 
 pub(crate) const MARK_UNWANTED: &str = "\
 -- mark_unwanted
 INSERT INTO unwanted_objects (object) VALUES ($1) ON CONFLICT DO NOTHING";
 
+/// Those that were never deleted for good, and those that are due once more.
 pub(crate) const UNWANTED_OBJECTS: &str = "\
 -- unwanted_objects
-SELECT object FROM unwanted_objects WHERE object > $1 ORDER BY object LIMIT $2";
+SELECT object, again_at IS NOT NULL FROM unwanted_objects AS u
+WHERE object > $1 AND (again_at IS NULL OR again_at <= $2)
+  AND NOT EXISTS (SELECT 1 FROM part_chunks AS p WHERE p.object = u.object)
+ORDER BY object LIMIT $3";
+
+pub(crate) const DELETE_OBJECT_AGAIN: &str = "\
+-- delete_object_again
+UPDATE unwanted_objects SET again_at = $2 WHERE object = $1";
 
 pub(crate) const FORGET_OBJECT: &str = "\
 -- forget_object

@@ -11,6 +11,7 @@ use crate::support::harness::{HOSPITAL, Process, guardian, hospital_method, part
 use crate::support::object_server::{ACCESS_KEY, ObjectServer, SECRET_KEY};
 
 const PARTS: &str = "s3://bucket/of/parts";
+const OWNER: &str = "bucket/of/parts/guardian-store";
 
 /// An object store, and a folder for the store of a service.
 struct Stage {
@@ -45,7 +46,8 @@ impl Stage {
 
     /// The keys of the objects of parts.
     fn keys(&self) -> Vec<String> {
-        self.objects.names().into_iter().filter(|name| name.starts_with("bucket/of/parts/")).collect()
+        let is_part = |name: &String| name.starts_with("bucket/of/parts/") && *name != OWNER;
+        self.objects.names().into_iter().filter(is_part).collect()
     }
 }
 
@@ -231,6 +233,21 @@ async fn a_service_starts_where_its_parts_are() {
     }
     let service = stage.serve(&["--parts", "s3://bucket/elsewhere/"]);
     assert_eq!(service.get(&path).await.text(), rows);
+}
+
+#[tokio::test]
+async fn a_place_of_another_store_is_refused() {
+    let (stage, other) = (Stage::set(), tempfile::tempdir().unwrap());
+    stage.serve(&["--parts", PARTS]).kill();
+    let owner = String::from_utf8(stage.objects.get(OWNER).unwrap()).unwrap();
+    let stage = Stage { home: other, ..stage };
+    let said = stage.refusal(&["--parts", PARTS]);
+    assert!(said.contains("belong to another store") && !said.contains(&owner), "{said}");
+    stage.serve(&["--parts", "s3://bucket/of/others"]).kill();
+    // its store is gone
+    stage.objects.remove(OWNER);
+    stage.serve(&["--parts", PARTS]).kill();
+    assert_ne!(stage.objects.get(OWNER), Some(owner.into_bytes()));
 }
 
 #[tokio::test]

@@ -127,6 +127,10 @@ impl ObjectServer {
         self.contents().objects.get(name).map(|object| object.bytes.clone())
     }
 
+    pub(crate) fn remove(&self, name: &str) {
+        self.contents().objects.remove(name);
+    }
+
     /// The names of all objects.
     pub(crate) fn names(&self) -> Vec<String> {
         self.contents().objects.keys().cloned().collect()
