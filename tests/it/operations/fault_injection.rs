@@ -5,6 +5,7 @@
 pub(crate) mod faulty;
 pub(crate) mod visit;
 
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use axum::body::{Body, to_bytes};
@@ -13,13 +14,12 @@ use faulty::{Faults, How, Mode};
 use guardian::ports::SharedStore;
 use guardian::store::OpenStore;
 use serde_json::json;
-use sqlx::{AssertSqlSafe, Connection, PgConnection};
 use tokio::task::JoinSet;
 use tower::ServiceExt;
-use uuid::Uuid;
 use visit::Bench;
 
 use crate::support::harness::{HOSPITAL, Server, hospital_method, text};
+use crate::support::stores::Database;
 
 /// How many of the calls of one method are tried for sure; the last one is, too.
 const FIRST: usize = 1;
@@ -124,7 +124,7 @@ async fn calls_of_a_flow(store: SharedStore) -> Vec<(&'static str, usize)> {
 /// What goes with a store.
 enum Cleanup {
     Folder { _home: tempfile::TempDir },
-    Database { _database: Database },
+    Database { _database: Box<Database> },
 }
 
 async fn embedded() -> (SharedStore, Option<Cleanup>) {
@@ -133,38 +133,9 @@ async fn embedded() -> (SharedStore, Option<Cleanup>) {
     (store, Some(Cleanup::Folder { _home: home }))
 }
 
-/// A database on the server of the tests.
-struct Database {
-    server: String,
-    name: String,
-}
-
-impl Database {
-    async fn create(server: &str) -> Self {
-        let database =
-            Self { server: server.to_owned(), name: format!("guardian_injection_{}", Uuid::now_v7().simple()) };
-        let mut connection = PgConnection::connect(server).await.unwrap();
-        let sql = AssertSqlSafe(format!("CREATE DATABASE {}", database.name));
-        sqlx::query(sql).execute(&mut connection).await.unwrap();
-        database
-    }
-
-    fn url(&self) -> String {
-        self.server.replacen("/postgres?", &format!("/{}?", self.name), 1)
-    }
-}
-
-impl Drop for Database {
-    fn drop(&mut self) {
-        // connections that are still open are cut; what cannot be dropped goes with the server
-        let (server, name) = (self.server.clone(), self.name.clone());
-        tokio::spawn(async move {
-            if let Ok(mut connection) = PgConnection::connect(&server).await {
-                let sql = AssertSqlSafe(format!("DROP DATABASE {name} WITH (FORCE)"));
-                let _ = sqlx::query(sql).execute(&mut connection).await;
-            }
-        });
-    }
+async fn on_postgres(database: Database) -> (SharedStore, Option<Cleanup>) {
+    let store = OpenStore::open(Some(&database.url()), Path::new("")).await.unwrap().shared();
+    (store, Some(Cleanup::Database { _database: Box::new(database) }))
 }
 
 /// A withdrawal truncates running downloads, so that no client takes a piece for the whole.
@@ -217,25 +188,13 @@ async fn one_fault_at_any_call_is_survived() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn one_fault_at_any_call_is_survived_on_postgres() {
-    let Ok(server) = std::env::var("DATABASE_URL") else {
-        let required = std::env::var("REQUIRE_POSTGRES").is_ok_and(|required| required == "1");
-        assert!(!required, "REQUIRE_POSTGRES is 1, but DATABASE_URL names no Postgres");
-        println!("skipped: DATABASE_URL names no Postgres; try scripts/test.sh");
-        return;
-    };
-    let open = move || {
-        let server = server.clone();
-        async move {
-            let database = Database::create(&server).await;
-            let store = OpenStore::open(Some(&database.url()), std::path::Path::new("")).await.unwrap().shared();
-            (store, Some(Cleanup::Database { _database: database }))
-        }
-    };
-    let (store, cleanup) = open().await;
+    let Some(first) = Database::create().await else { return };
+    let (store, cleanup) = on_postgres(first).await;
     let calls = calls_of_a_flow(store).await;
     drop(cleanup);
     // the calls themselves are the same as on SQLite: here the first of each is enough
     let injections = injections(&calls, every_call());
     let first = |injection: &Injection| every_call() || (injection.call == 1 && injection.how == How::Unavailable);
-    survives_all(injections.into_iter().filter(first).collect(), open).await;
+    let another = || async { on_postgres(Database::create().await.expect("the server is there")).await };
+    survives_all(injections.into_iter().filter(first).collect(), another).await;
 }

@@ -1,14 +1,15 @@
 //! Stores of a test: the embedded one, and a database of its own on the server that `DATABASE_URL` names.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use guardian::config::{Config, StoreOptions};
 use guardian::identity::Preset;
 use guardian::ports::TenantChange;
 use guardian::service::admin::AdminOps;
 use guardian::service::keys::{ApiKeyAdmin, NewKey};
+use guardian::store::OpenStore;
 use sqlx::postgres::PgConnectOptions;
-use sqlx::{AssertSqlSafe, ConnectOptions, Connection, PgConnection};
+use sqlx::{AssertSqlSafe, ConnectOptions, Connection, Executor, PgConnection};
 use tempfile::TempDir;
 use uuid::Uuid;
 
@@ -20,8 +21,11 @@ pub(crate) struct Database {
     name: String,
 }
 
+/// A database with all tables and no row of a store, of which those of tests are copies: migrations take longer than many tests.
+const TEMPLATE: &str = "guardian_tables";
+
 impl Database {
-    /// `None`, and a line that says so, where there is no server.
+    /// A database for a new store; `None`, and a line that says so, where there is no server.
     pub(crate) async fn create() -> Option<Self> {
         let Ok(url) = std::env::var("DATABASE_URL") else {
             let required = std::env::var("REQUIRE_POSTGRES").is_ok_and(|required| required == "1");
@@ -30,7 +34,13 @@ impl Database {
             return None;
         };
         let database = Self { server: url.parse().unwrap(), name: format!("guardian_it_{}", Uuid::now_v7().simple()) };
-        execute(&database.server, format!("CREATE DATABASE {}", database.name)).await;
+        let mut create = format!("CREATE DATABASE {}", database.name);
+        // a server that outlives the run might have the tables of an earlier version
+        if std::env::var_os("GUARDIAN_TEST_PGDATA").is_some() {
+            make_template(&database.server).await;
+            create += &format!(" TEMPLATE {TEMPLATE}");
+        }
+        execute(&database.server, create).await;
         Some(database)
     }
 
@@ -59,6 +69,24 @@ impl Drop for Database {
             println!("{} was left behind", self.name);
         }
     }
+}
+
+/// Makes the template, unless another test has.
+async fn make_template(server: &PgConnectOptions) {
+    let mut connection = PgConnection::connect_with(server).await.unwrap();
+    // until the connection is closed; tests that run at the same time wait for the first
+    connection.execute("SELECT pg_advisory_lock(hashtext('guardian_tables'))").await.unwrap();
+    let made = "SELECT EXISTS (SELECT FROM pg_database WHERE datname = $1)";
+    let made: bool = sqlx::query_scalar(made).bind(TEMPLATE).fetch_one(&mut connection).await.unwrap();
+    if !made {
+        let new = format!("{TEMPLATE}_new");
+        execute(server, format!("DROP DATABASE IF EXISTS {new}")).await;
+        execute(server, format!("CREATE DATABASE {new}")).await;
+        let url: String = server.clone().database(&new).to_url_lossy().into();
+        OpenStore::open(Some(&url), Path::new("")).await.unwrap().close().await;
+        execute(server, format!("ALTER DATABASE {new} RENAME TO {TEMPLATE}")).await;
+    }
+    connection.close().await.unwrap();
 }
 
 async fn execute(options: &PgConnectOptions, sql: String) {

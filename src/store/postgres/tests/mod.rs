@@ -23,9 +23,51 @@ pub(crate) struct TestDatabase {
     name: String,
 }
 
+/// A database with all tables and no row of a store, of which those of many tests are copies: migrations take longer than these
+/// tests.
+const TEMPLATE: &str = "guardian_tables";
+
 impl TestDatabase {
     /// An empty database; `None`, and a line that says so, where there is no server.
     pub(crate) async fn create() -> Option<Self> {
+        let database = Self::named()?;
+        database.on_server("CREATE DATABASE", "").await;
+        Some(database)
+    }
+
+    /// A database with the tables of a store that was never used; `None` as for an empty one.
+    pub(crate) async fn create_with_tables() -> Option<Self> {
+        // a server that outlives the run might have the tables of an earlier version
+        if std::env::var_os("GUARDIAN_TEST_PGDATA").is_none() {
+            return Self::create().await;
+        }
+        let database = Self::named()?;
+        database.make_template().await;
+        database.on_server("CREATE DATABASE", &format!("TEMPLATE {TEMPLATE}")).await;
+        Some(database)
+    }
+
+    /// Makes the template, unless another test has.
+    async fn make_template(&self) {
+        let mut connection = PgConnection::connect_with(&self.server).await.unwrap();
+        // until the connection is closed; tests that run at the same time wait for the first
+        connection.execute("SELECT pg_advisory_lock(hashtext('guardian_tables'))").await.unwrap();
+        let made = "SELECT EXISTS (SELECT FROM pg_database WHERE datname = $1)";
+        let made: bool = sqlx::query_scalar(made).bind(TEMPLATE).fetch_one(&mut connection).await.unwrap();
+        if !made {
+            let new = Self { server: self.server.clone(), name: format!("{TEMPLATE}_new") };
+            new.on_server("DROP DATABASE IF EXISTS", "").await;
+            new.on_server("CREATE DATABASE", "").await;
+            new.store_by_its_clock().await.close().await;
+            new.on_server("ALTER DATABASE", &format!("RENAME TO {TEMPLATE}")).await;
+            // it stays
+            std::mem::forget(new);
+        }
+        connection.close().await.unwrap();
+    }
+
+    /// The name of a database that is not there yet.
+    fn named() -> Option<Self> {
         let Ok(url) = std::env::var("DATABASE_URL") else {
             let required = std::env::var("REQUIRE_POSTGRES").is_ok_and(|required| required == "1");
             assert!(!required, "REQUIRE_POSTGRES is 1, but DATABASE_URL names no Postgres");
@@ -33,14 +75,12 @@ impl TestDatabase {
             return None;
         };
         let server: PgConnectOptions = url.parse().unwrap();
-        let database = Self { server, name: format!("guardian_test_{}", Uuid::now_v7().simple()) };
-        database.on_server("CREATE DATABASE").await;
-        Some(database)
+        Some(Self { server, name: format!("guardian_test_{}", Uuid::now_v7().simple()) })
     }
 
-    async fn on_server(&self, what: &str) {
+    async fn on_server(&self, what: &str, how: &str) {
         let mut connection = PgConnection::connect_with(&self.server).await.unwrap();
-        connection.execute(AssertSqlSafe(format!("{what} {}", self.name))).await.unwrap();
+        connection.execute(AssertSqlSafe(format!("{what} {} {how}", self.name))).await.unwrap();
     }
 
     pub(crate) fn url(&self) -> String {
@@ -93,7 +133,10 @@ impl Drop for TestDatabase {
 /// Evaluates to a fresh database, or ends the test where there is no server.
 macro_rules! database {
     () => {
-        match crate::store::postgres::tests::TestDatabase::create().await {
+        $crate::store::postgres::tests::database!(create)
+    };
+    ($create:ident) => {
+        match crate::store::postgres::tests::TestDatabase::$create().await {
             Some(database) => database,
             None => return,
         }
@@ -135,7 +178,7 @@ impl Bench for PostgresBench {
 mod stamped {
     use super::*;
 
-    conformance::conformance!({ super::PostgresBench::new(super::database!()).await });
+    conformance::conformance!({ super::PostgresBench::new(super::database!(create_with_tables)).await });
 }
 
 #[tokio::test]
