@@ -301,7 +301,7 @@ upload() {
         for (row = 0; row < rows; row++) printf "%d,city-%03d,ward-%02d,diagnosis-%02d,%06d,%d,note of no length worth\n",
             17 + row * 7 % 74, row * 13 % 500, row % 40, row * 31 % 60, row % 999983, row % 30 }' |
         tee >(wc -c >"$work/sent") |
-        ask --fail-with-body --header "@$work/bulk.key" --header 'Content-Type: text/csv' --upload-file - --request POST "$api/v1/datasets")
+        ask --max-time 3600 --fail-with-body --header "@$work/bulk.key" --header 'Content-Type: text/csv' --upload-file - --request POST "$api/v1/datasets")
     [[ $(jq .rows <<<"$answer") == "$rows" ]] || { echo "$answer" >&2; return 1; }
     until_true 10 test -s "$work/sent"
     (($(cat "$work/sent") >= megabytes * 1000000)) || { echo "only $(cat "$work/sent") bytes" >&2; return 1; }
