@@ -1,5 +1,6 @@
 //! Opening the store: its connections, its migrations, its clock, and how a transaction is tried again.
 
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -61,6 +62,8 @@ pub struct PostgresStore {
     pub(super) lease_clock: LeaseClock,
     /// The fingerprint of the master key that this process wraps under, once it has one.
     pub(super) master_key: OnceLock<[u8; 32]>,
+    /// Whether deleted wrapped keys may still stand in pages.
+    pub(super) owes_scouring: AtomicBool,
     /// Where the payloads of chunks go, if not into the database.
     pub(in crate::store) objects: OnceLock<Arc<dyn PartObjects>>,
     name: String,
@@ -120,6 +123,7 @@ impl PostgresStore {
             ears: pool(1),
             lease_clock: LeaseClock::Database,
             master_key: OnceLock::new(),
+            owes_scouring: AtomicBool::new(false),
             objects: OnceLock::new(),
             name,
             schema_version,

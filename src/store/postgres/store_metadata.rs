@@ -5,7 +5,8 @@
 //! takes the lock again, and stops when the key has changed meanwhile. Until it learns of it nothing it wraps is kept:
 //! whatever writes a wrapped key shares the lock for its transaction, and looks at the pin under it.
 
-use std::time::Duration;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
 use sqlx::postgres::PgConnectOptions;
@@ -35,6 +36,22 @@ SELECT pg_advisory_xact_lock_shared(1735745897, 1)";
 const TAKE_FOR_TRANSACTION: &str = "\
 -- take_master_key_for_transaction
 SELECT pg_try_advisory_xact_lock(1735745897, 1)";
+
+/// The number of a transaction that begins after all that were begun before.
+const NEXT_TRANSACTION: &str = "\
+-- next_transaction
+SELECT txid_current()";
+
+/// Whether a transaction may see rows that were deleted before another one began.
+const EARLIER_SNAPSHOTS: &str = "\
+-- earlier_snapshots
+SELECT EXISTS (SELECT 1 FROM pg_stat_activity
+WHERE datname = current_database() AND backend_type = 'client backend' AND pid <> pg_backend_pid()
+  AND GREATEST(age(backend_xid), age(backend_xmin)) >= age(CAST(CAST(CAST($1 AS BIGINT) % 4294967296 AS TEXT) AS xid)))";
+
+/// How long and how often transactions that may see deleted rows are waited for.
+const MAX_WAIT_FOR_SNAPSHOTS: Duration = Duration::from_secs(2);
+const SNAPSHOT_CHECK_INTERVAL: Duration = Duration::from_millis(20);
 
 /// How often the connection that holds the lock is looked at, and how long it may take to answer.
 const LOCK_CHECK_INTERVAL: Duration = Duration::from_secs(2);
@@ -113,21 +130,49 @@ impl PostgresStore {
     }
 
     /// Writes small tables anew, so that the file system has no rows of them that were deleted or changed: Postgres keeps those
-    /// in its pages. Best effort: when others are in the way it happens with the next time, or never.
+    /// in its pages. Where others are in the way, the next sweep does it.
     pub(super) async fn scour(&self, tables: &[&'static str]) {
-        if let Err(error) = self.try_scour(tables).await {
-            tracing::warn!(error = %error, "the bytes of destroyed wrapped keys stay in pages of the database for now");
+        match self.try_scour(tables).await {
+            Ok(true) => {}
+            Ok(false) => {
+                self.owes_scouring.store(true, Ordering::Relaxed);
+                tracing::warn!(
+                    "the bytes of destroyed wrapped keys stay in pages of the database: a transaction from before still runs"
+                );
+            }
+            Err(error) => {
+                self.owes_scouring.store(true, Ordering::Relaxed);
+                tracing::warn!(error = %error, "the bytes of destroyed wrapped keys stay in pages of the database for now");
+            }
         }
     }
 
-    async fn try_scour(&self, tables: &[&'static str]) -> Result<(), sqlx::Error> {
+    /// Writes the tables of wrapped keys anew, if others were in the way before.
+    pub(in crate::store) async fn scour_again(&self) {
+        if self.owes_scouring.swap(false, Ordering::Relaxed) {
+            self.scour(&[DATASET_KEYS, CHAIN_KEYS, JOB_KEYS, PINS]).await;
+        }
+    }
+
+    /// Whether no row stayed that was deleted before: one that a running transaction may still see is copied.
+    async fn try_scour(&self, tables: &[&'static str]) -> Result<bool, sqlx::Error> {
         // readers of the table wait as long as this does
         let options = (*self.pool.connect_options()).clone().options([("lock_timeout", "2s")]);
         let mut connection = PgConnection::connect_with(&options).await?;
+        let next: i64 = run_sql!(query_scalar.fetch_one, &mut connection, NEXT_TRANSACTION)?;
+        let deadline = Instant::now() + MAX_WAIT_FOR_SNAPSHOTS;
+        let mut is_seen = true;
+        while is_seen && Instant::now() < deadline {
+            is_seen = run_sql!(query_scalar.fetch_one, &mut connection, EARLIER_SNAPSHOTS, next)?;
+            if is_seen {
+                tokio::time::sleep(SNAPSHOT_CHECK_INTERVAL).await;
+            }
+        }
         for table in tables {
             run_sql!(query.execute, &mut connection, AssertSqlSafe(format!("VACUUM (FULL) {table}")))?;
         }
-        connection.close().await
+        connection.close().await?;
+        Ok(!is_seen)
     }
 }
 

@@ -77,6 +77,7 @@ both_stores! {
                 swept.uploads += 1;
             }
             self.empty_journal().await?;
+            self.scour_again().await;
             Ok(swept)
         }
     }

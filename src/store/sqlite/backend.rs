@@ -56,6 +56,9 @@ impl Backend {
         Ok(())
     }
 
+    /// Does nothing, as for keys of chains.
+    pub(in crate::store) async fn scour_again(&self) {}
+
     pub(in crate::store) async fn lease_time(
         &self,
         _: &mut Connection,

@@ -2,13 +2,15 @@
 
 use std::time::Duration;
 
-use sqlx::PgPool;
+use sqlx::{Connection, Executor, PgConnection, PgPool};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use super::{TestDatabase, database};
-use crate::ports::{DatasetStore, JobQueue, MASTER_KEY_PIN, MetadataStore, Rotation, RotationCounts, StoreError};
-use crate::store::conformance::{WRAPPED, dataset, new_job};
+use crate::ports::{
+    DatasetStore, JobQueue, MASTER_KEY_PIN, MetadataStore, ReleaseStore, Rotation, RotationCounts, StoreError,
+};
+use crate::store::conformance::{TENANT, WRAPPED, at, audit_entry, dataset, new_job};
 use crate::store::postgres::pool::PostgresStore;
 
 const OLD: [u8; 32] = [1; 32];
@@ -90,4 +92,49 @@ async fn process_with_old_key_writes_nothing_and_stops() {
     assert!(matches!(store.enqueue(new_job(dataset, 1)).await, Err(StoreError::Unavailable(_))));
     evicted.cancelled().await;
     watch.await.unwrap();
+}
+
+/// A transaction that began before a purge, and holds no lock on keys.
+async fn reader_of(database: &TestDatabase) -> PgConnection {
+    let mut reader = PgConnection::connect_with(&database.options()).await.unwrap();
+    reader.execute("BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT COUNT(*) FROM jobs").await.unwrap();
+    reader
+}
+
+async fn purge(store: &PostgresStore, dataset: Uuid) {
+    store.purge_dataset(TENANT, dataset, at(1), &audit_entry()).await.unwrap();
+}
+
+/// How many bytes the table of keys has.
+async fn bytes_of_keys(store: &PostgresStore) -> i64 {
+    sqlx::query_scalar("SELECT pg_relation_size('dataset_keys')").fetch_one(&store.pool).await.unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn purge_waits_for_readers_of_the_key() {
+    let database = database!();
+    let store = database.store_by_its_clock().await;
+    let id = dataset(&store).await;
+    let mut reader = reader_of(&database).await;
+    let ended = tokio::spawn(async move {
+        tokio::time::sleep(Duration::from_millis(300)).await;
+        reader.execute("COMMIT").await.unwrap();
+    });
+    purge(&store, id).await;
+    assert_eq!(bytes_of_keys(&store).await, 0);
+    ended.await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_key_that_a_purge_left_in_pages_is_swept() {
+    let database = database!();
+    let store = database.store_by_its_clock().await;
+    let id = dataset(&store).await;
+    let reader = reader_of(&database).await;
+    // its answer does not wait for ever
+    purge(&store, id).await;
+    assert!(bytes_of_keys(&store).await > 0);
+    reader.close().await.unwrap();
+    store.sweep(at(1), Duration::from_secs(3600)).await.unwrap();
+    assert_eq!(bytes_of_keys(&store).await, 0);
 }
