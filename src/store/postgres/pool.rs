@@ -8,6 +8,7 @@ use chrono::{DateTime, Utc};
 use sqlx::migrate::Migrator;
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
 use sqlx::{Connection, Executor, PgConnection, PgPool, Postgres, Transaction};
+use tokio::sync::Mutex;
 
 use super::error::{PostgresTransactionError, failed};
 use crate::meter;
@@ -62,6 +63,8 @@ pub struct PostgresStore {
     pub(super) lease_clock: LeaseClock,
     /// The fingerprint of the master key that this process wraps under, once it has one.
     pub(super) master_key: OnceLock<[u8; 32]>,
+    /// Held while tables of wrapped keys are written anew.
+    pub(super) scouring: Mutex<()>,
     /// Whether deleted wrapped keys may still stand in pages.
     pub(super) owes_scouring: AtomicBool,
     /// Where the payloads of chunks go, if not into the database.
@@ -123,6 +126,7 @@ impl PostgresStore {
             ears: pool(1),
             lease_clock: LeaseClock::Database,
             master_key: OnceLock::new(),
+            scouring: Mutex::new(()),
             owes_scouring: AtomicBool::new(false),
             objects: OnceLock::new(),
             name,

@@ -49,6 +49,9 @@ SELECT EXISTS (SELECT 1 FROM pg_stat_activity
 WHERE datname = current_database() AND backend_type = 'client backend' AND pid <> pg_backend_pid()
   AND GREATEST(age(backend_xid), age(backend_xmin)) >= age(CAST(CAST(CAST($1 AS BIGINT) % 4294967296 AS TEXT) AS xid)))";
 
+/// How long a purge waits for the scouring of others.
+const MAX_WAIT_FOR_TURN: Duration = Duration::from_secs(2);
+
 /// How long and how often transactions that may see deleted rows are waited for.
 const MAX_WAIT_FOR_SNAPSHOTS: Duration = Duration::from_secs(2);
 const SNAPSHOT_CHECK_INTERVAL: Duration = Duration::from_millis(20);
@@ -137,7 +140,7 @@ impl PostgresStore {
             Ok(false) => {
                 self.owes_scouring.store(true, Ordering::Relaxed);
                 tracing::warn!(
-                    "the bytes of destroyed wrapped keys stay in pages of the database: a transaction from before still runs"
+                    "the bytes of destroyed wrapped keys stay in pages of the database: others are in the way"
                 );
             }
             Err(error) => {
@@ -158,6 +161,8 @@ impl PostgresStore {
     async fn try_scour(&self, tables: &[&'static str]) -> Result<bool, sqlx::Error> {
         // readers of the table wait as long as this does
         let options = (*self.pool.connect_options()).clone().options([("lock_timeout", "2s")]);
+        // many purges at once have one connection for this
+        let Ok(_turn) = tokio::time::timeout(MAX_WAIT_FOR_TURN, self.scouring.lock()).await else { return Ok(false) };
         let mut connection = PgConnection::connect_with(&options).await?;
         let next: i64 = run_sql!(query_scalar.fetch_one, &mut connection, NEXT_TRANSACTION)?;
         let deadline = Instant::now() + MAX_WAIT_FOR_SNAPSHOTS;
