@@ -35,7 +35,7 @@ impl ObjectFolder {
         Ok(folder)
     }
 
-    /// The name of whom the folder belongs to, as its first user wrote it under `key`: `owner` if there was none.
+    /// Writes the name of an owner under `key`, unless one stands there, and says which does.
     ///
     /// # Errors
     /// Why the store does not take or give the object.

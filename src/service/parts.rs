@@ -11,7 +11,7 @@ use crate::objects::{ObjectAddress, ObjectError, ObjectFault, ObjectFolder, Obje
 use crate::ports::{PartObjects, StoreError};
 use crate::store::OpenStore;
 
-/// The object with the id of the store that keeps its parts beside it.
+/// The object with the id of the store whose parts are below the prefix.
 const OWNER: &str = "guardian-store";
 
 /// The prefix of parts, as the store sees it.

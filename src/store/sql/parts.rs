@@ -74,7 +74,7 @@ pub(crate) const MARK_UNWANTED: &str = "\
 -- mark_unwanted
 INSERT INTO unwanted_objects (object) VALUES ($1) ON CONFLICT DO NOTHING";
 
-/// Those that were never deleted for good, and those that are due once more.
+/// Those whose last deletion has no date yet, and those whose date has come.
 pub(crate) const UNWANTED_OBJECTS: &str = "\
 -- unwanted_objects
 SELECT object, again_at IS NOT NULL FROM unwanted_objects AS u
@@ -82,6 +82,7 @@ WHERE object > $1 AND (again_at IS NULL OR again_at <= $2)
   AND NOT EXISTS (SELECT 1 FROM part_chunks AS p WHERE p.object = u.object)
 ORDER BY object LIMIT $3";
 
+/// Sets the date of the last deletion.
 pub(crate) const DELETE_OBJECT_AGAIN: &str = "\
 -- delete_object_again
 UPDATE unwanted_objects SET again_at = $2 WHERE object = $1";
