@@ -116,7 +116,8 @@ impl AppService {
     /// # Errors
     /// The store's problem.
     pub async fn published_before(&self, dataset: &DatasetRecord) -> Result<Option<EarlierPublication>, Problem> {
-        let Some(evidence) = self.store.evidence(&dataset.tenant, dataset.id).await? else { return Ok(None) };
+        let kept = &self.readings.evidence;
+        let Some(evidence) = kept.read(self.store.as_ref(), dataset).await? else { return Ok(None) };
         let statements = self.store.separations(&dataset.tenant).await?;
         let datasets = declared_datasets(&statements);
         let selection = CoverageSelection { table: evidence.table, datasets, ..CoverageSelection::default() };

@@ -174,6 +174,7 @@ impl AppService {
         self.dataset(caller, id).await?;
         let audit_entry = self.audit_entry(caller, AuditAction::Purge, id);
         let purged = self.store.purge_dataset(&caller.tenant, id, audit_entry.at, &audit_entry).await;
+        self.readings.evidence.forget(id);
         purged.map_err(|error| match error {
             StoreError::NotFound => no_such_dataset(),
             other => other.into(),

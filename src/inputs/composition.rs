@@ -156,11 +156,8 @@ impl JobContext {
     /// # Errors
     /// [`InputError::Purged`], or the store's.
     pub(crate) async fn people(&self, env: &InputEnv) -> Result<JobPeople, InputError> {
-        let evidence = env.store.evidence(&self.dataset.tenant, self.dataset.id).await?;
-        match evidence {
-            Some(evidence) => {
-                Ok(JobPeople { evidence: evidence.into(), persons: JobPersons::OfDataset(self.dataset.id) })
-            }
+        match env.readings.evidence.read(env.store.as_ref(), &self.dataset).await? {
+            Some(evidence) => Ok(JobPeople { evidence, persons: JobPersons::OfDataset(self.dataset.id) }),
             None => Err(self.without_evidence(env).await?),
         }
     }

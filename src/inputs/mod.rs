@@ -11,6 +11,7 @@ mod error;
 mod evidence;
 mod external_rows;
 mod job_inputs;
+mod kept_evidence;
 mod kept_rows;
 mod memory;
 mod memory_estimate;

@@ -10,7 +10,7 @@ use crate::microdata::Chunk;
 use crate::people::{
     Block, CoverageId, Evidence, KeyedHash, Place, SeparationStatement, SystemColumns, SystemEvidence, person_hashes,
 };
-use crate::ports::{AlikeKind, AlikeMark, HASHES_PER_CALL, NewCoverage, PeopleStore, StoreError};
+use crate::ports::{AlikeKind, AlikeMark, HASHES_PER_CALL, MARKS_PER_CALL, NewCoverage, PeopleStore, StoreError};
 use crate::vault::ContentHasher;
 
 /// The evidence of the rows of a job, with all of their persons.
@@ -113,10 +113,10 @@ pub async fn announce(
             store.cover_persons(&new.tenant, id, system, &some).await?;
         }
     }
-    // sorted: each call then writes into a part of the pages
+    // sorted: the pages are written one after the other
     let mut marks = marks(&people.evidence);
     marks.sort_unstable_by_key(|mark| (mark.hash, mark.kind));
-    for some in marks.chunks(HASHES_PER_CALL) {
+    for some in marks.chunks(MARKS_PER_CALL) {
         store.add_alike_marks(&new.tenant, id, some).await?;
     }
     Ok(id)

@@ -12,6 +12,7 @@ use sha2::{Digest, Sha256};
 use uuid::Uuid;
 
 use super::error::InputError;
+use super::kept_evidence::KeptEvidence;
 use super::people::{JobPeople, JobPersons, PersonPlace, declared_datasets};
 use crate::people::{
     CoverageId, Evidence, KeyedHash, LiveCoverage, Resemblance, SeparationStatement, SignatureSample, TwinBound,
@@ -47,7 +48,11 @@ pub struct PeopleLedger<'a> {
 
 /// The last readings of a process, each while nothing changes it.
 #[derive(Clone, Default)]
-pub struct KeptReadings(Arc<Mutex<VecDeque<KeptReading>>>);
+pub struct KeptReadings {
+    /// The evidence that is looked up.
+    pub evidence: KeptEvidence,
+    readings: Arc<Mutex<VecDeque<KeptReading>>>,
+}
 
 struct KeptReading {
     key: ReadingKey,
@@ -83,12 +88,12 @@ impl ReadingKey {
 
 impl KeptReadings {
     fn find(&self, key: &ReadingKey) -> Option<Arc<PeopleReading>> {
-        let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let kept = self.readings.lock().unwrap_or_else(PoisonError::into_inner);
         kept.iter().find(|kept| kept.key == *key).map(|kept| Arc::clone(&kept.reading))
     }
 
     fn keep(&self, key: ReadingKey, reading: Arc<PeopleReading>) {
-        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut kept = self.readings.lock().unwrap_or_else(PoisonError::into_inner);
         kept.retain(|kept| kept.key != key);
         if reading.named() <= MAX_KEPT_COVERAGES {
             kept.push_front(KeptReading { key, reading });

@@ -43,8 +43,8 @@ pub use page::{Cursor, CursorError, Page};
 pub use parts::{MAX_LISTED_PART_OBJECTS, PartChunkRecord, PartChunkStore, PartObjectRecord, PartObjects};
 pub use people::{
     AlikeKind, AlikeMark, AnnouncedCoverage, AnnouncementEnd, CommonMarks, CoverageRecord, CoverageSelection,
-    CoverageState, CoveragesAt, HASHES_PER_CALL, LedgerMoment, NamedPopulation, NewCoverage, PeopleEntry,
-    PeopleEntryOutcome, PeopleStore, SeparationRecord, SeriesStatement,
+    CoverageState, CoveragesAt, HASHES_PER_CALL, LedgerMoment, MARKS_PER_CALL, NamedPopulation, NewCoverage,
+    PeopleEntry, PeopleEntryOutcome, PeopleStore, SeparationRecord, SeriesStatement,
 };
 pub use portable::carried_bytes::CarriedBytes;
 pub use portable::file::{LedgerFileError, LedgerHeader, LedgerWriter, read};

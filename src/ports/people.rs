@@ -22,6 +22,9 @@ use crate::people::{
 /// Most hashes of one call.
 pub const HASHES_PER_CALL: usize = 1000;
 
+/// Most marks that are added at once: all of a table. A transaction for each thousand would write the same pages again.
+pub const MARKS_PER_CALL: usize = 16_384;
+
 /// A mark by which tables are alike.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct AlikeMark {
@@ -325,7 +328,7 @@ pub trait PeopleStore: Send + Sync {
         persons: &[KeyedHash],
     ) -> Result<(), StoreError>;
 
-    /// Adds marks to a coverage without a ticket, at most [`HASHES_PER_CALL`]; what is there already stays.
+    /// Adds marks to a coverage without a ticket, at most [`MARKS_PER_CALL`]; what is there already stays.
     ///
     /// # Errors
     /// [`StoreError::Conflict`] when it has a ticket or an end.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use uuid::Uuid;
 
 use super::people::{announced, define, evidence, hash, live, new_coverage};
-use super::{Bench, TENANT, at, claim, enqueue};
+use super::{Bench, TENANT, at, audit_entry, begun, claim, dataset_record, enqueue};
 use crate::inputs::{JobPeople, JobPersons, KeptReadings, PeopleLedger, StandingCoverages, standing};
 use crate::people::{Coverage, CoverageId, Evidence, Place, Resemblance, Signature, SignatureSample, SystemEvidence};
 use crate::ports::{
@@ -257,4 +257,21 @@ pub(crate) async fn an_attempt_ends_no_announcement_of_another(bench: &impl Benc
     assert_eq!(store.standing_coverages(TENANT, ticket + 1).await.unwrap().len(), 1);
     assert_eq!(store.release_lease(job.id, held, at(4)).await.unwrap(), WriteOutcome::Done);
     assert_eq!(store.void_announcements(TENANT, job.id, None).await.unwrap(), 1, "nothing runs");
+}
+
+pub(crate) async fn kept_evidence_ends_with_the_dataset(bench: &impl Bench) {
+    let (store, kept) = (bench.store(), KeptReadings::default().evidence);
+    let id = begun(&*store).await;
+    let own = Arc::new(evidence(&[], 1));
+    store.put_evidence(id, &own).await.unwrap();
+    let read = async |record| kept.read(&*store, &record).await.unwrap();
+    assert_eq!(read(dataset_record(id, 0)).await, None, "an upload that may be cut yet");
+    store.insert_dataset(&dataset_record(id, 0), &audit_entry()).await.unwrap();
+    let record = store.dataset(TENANT, id).await.unwrap().unwrap();
+    assert_eq!(read(record.clone()).await, Some(Arc::clone(&own)));
+    store.purge_dataset(TENANT, id, at(9), &audit_entry()).await.unwrap();
+    assert_eq!(read(record.clone()).await, Some(own), "who has read the record before the purge");
+    let purged = store.dataset(TENANT, id).await.unwrap().unwrap();
+    assert_eq!(read(purged).await, None);
+    assert_eq!(read(record).await, None, "nothing of it is kept");
 }

@@ -322,7 +322,8 @@ macro_rules! conformance {
                 a_kept_reading_serves_while_it_holds
                 marks_that_go_over_to_a_chain_are_never_missed
                 published_places_are_read_without_documents
-                an_attempt_ends_no_announcement_of_another;
+                an_attempt_ends_no_announcement_of_another
+                kept_evidence_ends_with_the_dataset;
             carried_chains:
                 a_chain_is_carried_whole_and_once
                 a_chain_goes_on_in_one_store_alone

@@ -22,6 +22,8 @@ const MAX_CONNECTIONS: u32 = 16;
 const HEARTBEAT_CONNECTIONS: u32 = 2;
 /// Longer than any transaction here takes, so that only a fault ends a wait.
 const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(30);
+/// The library tests a connection at its return. One that lay idle for longer is tested once more before it is used.
+const TRUSTED_IDLE: Duration = Duration::from_secs(1);
 const MIN_SERVER_VERSION: i32 = 15;
 
 /// How often a transaction is tried, and the longest pause before the second time; it doubles with every retry.
@@ -112,6 +114,15 @@ impl PostgresStore {
             PgPoolOptions::new()
                 .max_connections(connections)
                 .acquire_timeout(ACQUIRE_TIMEOUT)
+                .test_before_acquire(false)
+                .before_acquire(|connection, found| {
+                    Box::pin(async move {
+                        if found.idle_for > TRUSTED_IDLE {
+                            connection.ping().await?;
+                        }
+                        Ok(true)
+                    })
+                })
                 .after_connect(|connection, _| {
                     Box::pin(async move {
                         connection.execute(DURABLE).await?;

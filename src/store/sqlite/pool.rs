@@ -32,6 +32,9 @@ PRAGMA quick_check(1)";
 const LOCK: &str = "guardian.lock";
 const READERS: u32 = 4;
 
+/// Pages of the journal, 32 MiB, after which they go into the database: a page that several jobs change is written once.
+const JOURNAL_PAGES: &str = "8192";
+
 /// Longer than any transaction here takes, so that only a fault ends a wait.
 const PATIENCE: Duration = Duration::from_secs(10);
 
@@ -70,8 +73,11 @@ impl SqliteStore {
             // erased keys and purged rows are overwritten, not only unlinked
             .pragma("secure_delete", "ON")
             // no row of the data in a temporary file outside the folder
-            .pragma("temp_store", "MEMORY");
+            .pragma("temp_store", "MEMORY")
+            .pragma("wal_autocheckpoint", JOURNAL_PAGES);
         let pool = SqlitePoolOptions::new().acquire_timeout(PATIENCE * 3).idle_timeout(None).max_lifetime(None);
+        // a file does not go away, and the library tests a connection at its return in any case
+        let pool = pool.test_before_acquire(false);
         let writer = pool.clone().max_connections(1).connect_with(options.clone()).await.map_err(failed)?;
         let schema_version = migrations::apply(&SQLITE, &mut *writer.acquire().await.map_err(failed)?).await?;
         let reader =

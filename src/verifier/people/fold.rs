@@ -20,12 +20,12 @@ pub enum KeyFold {
 
 /// The spelling that stands for a text.
 pub(super) fn fold(text: &str, how: KeyFold) -> String {
-    let composed: String = text.nfkc().collect();
+    // ASCII is composed, and nothing of it is invisible
+    let composed = if text.is_ascii() { text.to_owned() } else { text.nfkc().collect() };
     if how == KeyFold::Exact {
         return composed;
     }
-    let visible: String = composed.chars().filter(|c| c.general_category() != GeneralCategory::Format).collect();
-    let caseless: String = caseless::default_case_fold_str(&visible).nfkc().collect();
+    let caseless = if text.is_ascii() { composed.to_ascii_lowercase() } else { caseless_and_visible(&composed) };
     let mut spaced = String::with_capacity(caseless.len());
     for c in caseless.chars() {
         match c {
@@ -47,6 +47,11 @@ pub(super) fn fold(text: &str, how: KeyFold) -> String {
         KeyFold::Standard | KeyFold::Exact => {}
     }
     full_date(&spaced).or_else(|| shortest_number(&spaced)).unwrap_or(spaced)
+}
+
+fn caseless_and_visible(composed: &str) -> String {
+    let visible: String = composed.chars().filter(|c| c.general_category() != GeneralCategory::Format).collect();
+    caseless::default_case_fold_str(&visible).nfkc().collect()
 }
 
 fn has_only_digits(text: &str) -> bool {
