@@ -42,12 +42,13 @@ const NEXT_TRANSACTION: &str = "\
 -- next_transaction
 SELECT txid_current()";
 
-/// Whether a transaction may see rows that were deleted before another one began.
+/// Whether `VACUUM` would copy rows that were deleted before a transaction began. It does while an earlier one of any database of
+/// the server goes on, and while anyone in this one, or in none, has a snapshot from before its end.
 const EARLIER_SNAPSHOTS: &str = "\
 -- earlier_snapshots
-SELECT EXISTS (SELECT 1 FROM pg_stat_activity
-WHERE datname = current_database() AND backend_type = 'client backend' AND pid <> pg_backend_pid()
-  AND GREATEST(age(backend_xid), age(backend_xmin)) >= age(CAST(CAST(CAST($1 AS BIGINT) % 4294967296 AS TEXT) AS xid)))";
+SELECT txid_snapshot_xmin(txid_current_snapshot()) <= $1 OR EXISTS (SELECT 1 FROM pg_stat_activity
+WHERE (datname = current_database() OR datname IS NULL) AND pid <> pg_backend_pid()
+  AND age(backend_xmin) >= age(CAST(CAST(CAST($1 AS BIGINT) % 4294967296 AS TEXT) AS xid)))";
 
 /// How long a purge waits for the scouring of others.
 const MAX_WAIT_FOR_TURN: Duration = Duration::from_secs(2);

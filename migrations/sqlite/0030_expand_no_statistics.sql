@@ -1,0 +1,2 @@
+-- Postgres samples columns for its planner; nothing here does.
+SELECT 1;
