@@ -72,6 +72,7 @@ async fn nothing_is_released_of_a_damaged_ledger() {
     for (damage, sql) in DAMAGES {
         let dataset = clinic(&server).await;
         execute(&server, sql).await;
+        server = server.restarted().await;
         let job = server.job(&dataset, document()).await.json();
         let ended = server.get(&format!("/v1/jobs/{}?wait=30", text(&job["id"]))).await.ok(200);
         assert_eq!((&ended["status"], kind(&ended["problem"])), (&json!("failed"), "internal"), "{damage}: {ended}");

@@ -318,7 +318,10 @@ impl Server {
     }
 
     pub(crate) async fn start_as(change: impl FnOnce(&mut Config), keys: ReleaseKeySource) -> Self {
-        let home = tempfile::tempdir().unwrap();
+        Self::start_in(tempfile::tempdir().unwrap(), change, keys).await
+    }
+
+    async fn start_in(home: TempDir, change: impl FnOnce(&mut Config), keys: ReleaseKeySource) -> Self {
         let mut config = Config {
             listen: "127.0.0.1:0".parse().unwrap(),
             auth: Auth::None,
@@ -355,6 +358,12 @@ impl Server {
     pub(crate) async fn anew(self) -> Self {
         self.stop().await;
         Self::start().await
+    }
+
+    /// Another process on the same store: it keeps nothing that this one has read.
+    pub(crate) async fn restarted(self) -> Self {
+        self.service.shutdown().await;
+        Self::start_in(self.home, |_| {}, std::sync::Arc::new(Vault::fresh_secret)).await
     }
 
     /// How many rows a table of the store has.
