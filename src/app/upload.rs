@@ -169,7 +169,7 @@ impl<'a> Upload<'a> {
         let mut audit_entry = self.service.audit_entry(self.caller, AuditAction::Upload, dataset.id);
         audit_entry.detail = request.source;
         self.handle.block_on(self.service.store.insert_dataset(&dataset, &audit_entry))?;
-        self.service.readings.evidence.keep(self.id, &evidence.into());
+        self.service.readings.evidence.keep(self.id, evidence.into());
         Ok(dataset)
     }
 

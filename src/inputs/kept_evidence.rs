@@ -20,7 +20,7 @@ pub struct KeptEvidence(Arc<Mutex<VecDeque<DatasetEvidence>>>);
 struct DatasetEvidence(Uuid, Arc<Evidence>);
 
 impl KeptEvidence {
-    /// The evidence of a dataset as its record was just read; none of one that is purged, or that never had any.
+    /// The evidence of a dataset whose record the caller has just read; none of one that is purged, or has none.
     ///
     /// # Errors
     /// Those of the store.
@@ -37,7 +37,7 @@ impl KeptEvidence {
             return Ok(Some(kept));
         }
         let Some(evidence) = store.evidence(&dataset.tenant, dataset.id).await?.map(Arc::new) else { return Ok(None) };
-        self.keep(dataset.id, &evidence);
+        self.keep(dataset.id, Arc::clone(&evidence));
         Ok(Some(evidence))
     }
 
@@ -47,10 +47,10 @@ impl KeptEvidence {
     }
 
     /// Keeps the evidence of a dataset that is stored.
-    pub fn keep(&self, dataset: Uuid, evidence: &Arc<Evidence>) {
+    pub fn keep(&self, dataset: Uuid, evidence: Arc<Evidence>) {
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         kept.retain(|of| of.0 != dataset);
-        kept.push_front(DatasetEvidence(dataset, Arc::clone(evidence)));
+        kept.push_front(DatasetEvidence(dataset, evidence));
         kept.truncate(MAX_KEPT);
     }
 

@@ -117,35 +117,32 @@ async fn sweep_keys(store: &PostgresStore) {
     }
 }
 
+/// Purges a dataset while a transaction goes on, which ends after a while.
+async fn assert_purge_waits_for(mut transaction: PgConnection, store: &PostgresStore) {
+    let id = dataset(store).await;
+    let ended = tokio::spawn(async move {
+        tokio::time::sleep(Duration::from_millis(300)).await;
+        transaction.execute("COMMIT").await.unwrap();
+    });
+    purge(store, id).await;
+    assert!(ended.is_finished(), "the row of the destroyed key is copied for it");
+    sweep_keys(store).await;
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn purge_waits_for_readers_of_the_key() {
     let database = database!();
     let store = database.store_by_its_clock().await;
-    let id = dataset(&store).await;
-    let mut reader = reader_of(&database).await;
-    let ended = tokio::spawn(async move {
-        tokio::time::sleep(Duration::from_millis(300)).await;
-        reader.execute("COMMIT").await.unwrap();
-    });
-    purge(&store, id).await;
-    assert!(ended.is_finished(), "a row that it may see is copied");
-    sweep_keys(&store).await;
+    assert_purge_waits_for(reader_of(&database).await, &store).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn purge_waits_for_writers_of_other_databases() {
     let (database, other) = (database!(), database!());
     let store = database.store_by_its_clock().await;
-    let id = dataset(&store).await;
     let mut writer = PgConnection::connect_with(&other.options()).await.unwrap();
     writer.execute("BEGIN; SELECT txid_current()").await.unwrap();
-    let ended = tokio::spawn(async move {
-        tokio::time::sleep(Duration::from_millis(300)).await;
-        writer.execute("COMMIT").await.unwrap();
-    });
-    purge(&store, id).await;
-    assert!(ended.is_finished(), "a row that was deleted meanwhile is copied");
-    sweep_keys(&store).await;
+    assert_purge_waits_for(writer, &store).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
