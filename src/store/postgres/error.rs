@@ -52,6 +52,12 @@ fn is_transient(error: &dyn DatabaseError) -> bool {
             && error.constraint().is_some_and(|name| RETRYABLE_INDEXES.contains(&name)))
 }
 
+/// Whether a statement gave way to others that use what it asked for.
+pub(super) fn is_in_use(error: &sqlx::Error) -> bool {
+    let code = error.as_database_error().and_then(DatabaseError::code);
+    code.is_some_and(|code| matches!(&*code, DEADLOCK_DETECTED | LOCK_NOT_AVAILABLE))
+}
+
 /// Maps by kind where there is one, as for SQLite, else by SQLSTATE.
 pub(in crate::store) fn failed(error: sqlx::Error) -> StoreError {
     mapped(error, |state, error| of_state(state)(error))

@@ -23,7 +23,7 @@
 //! caller's time, after the locks are taken. Other times stay the caller's.
 //!
 //! **Connections.** Heartbeats have a small pool of their own, so that no upload keeps a worker from extending its lease; a
-//! listener has one connection for wake-ups. LISTEN and the migrations' lock belong to a session: a pooler in between must pool
+//! listener has one connection for wake-ups. LISTEN and the lock of migrations (see `schema`) belong to a session: a pooler in between must pool
 //! sessions, not transactions.
 //!
 //! **Erasing.** Postgres does not overwrite what is deleted: it stays in pages until a vacuum, and in its log until that is
@@ -41,6 +41,7 @@ mod people;
 mod pool;
 mod queue;
 mod releases;
+mod schema;
 mod store_metadata;
 #[cfg(test)]
 pub(crate) mod tests;

@@ -1,20 +1,19 @@
-//! Opening the store: its connections, its migrations, its clock, and how a transaction is tried again.
+//! Opening the store: its connections, its clock, and how a transaction is tried again.
 
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
-use sqlx::migrate::Migrator;
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
 use sqlx::{Connection, Executor, PgConnection, PgPool, Postgres, Transaction};
 use tokio::sync::Mutex;
 
 use super::error::{PostgresTransactionError, failed};
+use super::schema::migrate;
 use crate::meter;
 use crate::ports::{PartObjects, StoreError};
-use crate::store::migrations::{self, POSTGRES};
-use crate::store::sql::{pins as sql, pulse};
+use crate::store::sql::pins as sql;
 
 /// Connections for callers and runners.
 const MAX_CONNECTIONS: u32 = 16;
@@ -24,15 +23,10 @@ const HEARTBEAT_CONNECTIONS: u32 = 2;
 const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(30);
 /// The library tests a connection at its return. One that lay idle for longer is tested once more before it is used.
 const TRUSTED_IDLE: Duration = Duration::from_secs(1);
-const MIN_SERVER_VERSION: i32 = 15;
 
 /// How often a transaction is tried, and the longest pause before the second time; it doubles with every retry.
 const MAX_TRANSACTION_RETRIES: u32 = 8;
 const MAX_FIRST_RETRY_PAUSE: Duration = Duration::from_millis(4);
-
-const SERVER_VERSION: &str = "\
--- server_version
-SELECT CAST(current_setting('server_version_num') AS INTEGER) / 10000";
 
 /// A release that someone has read must not be forgotten in a crash. Where the operator asks for more than `on`, it stays.
 const DURABLE: &str = "\
@@ -243,37 +237,6 @@ fn pause(tried: u32) -> Duration {
     // without randomness the pause is none, and no harm
     let _ = getrandom::fill(&mut random);
     MAX_FIRST_RETRY_PAUSE * (1 << tried.min(6)) * u32::from(random[0]) / 256
-}
-
-/// Applies migrations on a connection of its own, which waits for the lock as long as another process needs.
-async fn migrate(options: &PgConnectOptions) -> Result<i64, StoreError> {
-    let mut connection = PgConnection::connect_with(options).await.map_err(failed)?;
-    let server: i32 = sqlx::query_scalar(SERVER_VERSION).fetch_one(&mut connection).await.map_err(failed)?;
-    if server < MIN_SERVER_VERSION {
-        let said = format!("the database is Postgres {server}; guardian needs {MIN_SERVER_VERSION} or later");
-        return Err(StoreError::Schema(said));
-    }
-    let version = apply_or_stay(&mut connection).await?;
-    connection.close().await.map_err(failed)?;
-    Ok(version)
-}
-
-/// Applies what is missing, or stays on tables that a later guardian only expanded.
-async fn apply_or_stay(connection: &mut PgConnection) -> Result<i64, StoreError> {
-    let refusal = match migrations::apply(&POSTGRES, connection).await {
-        Err(refusal @ StoreError::Schema(_)) => refusal,
-        applied => return applied,
-    };
-    let known = migrations::latest(&POSTGRES);
-    let found: Option<i64> =
-        sqlx::query_scalar(pulse::SCHEMA_VERSION).bind(known).fetch_one(&mut *connection).await.map_err(failed)?;
-    if found != Some(known) {
-        return Err(refusal);
-    }
-    // what is known must still be what it was
-    let mut tolerant = Migrator::with_migrations(POSTGRES.iter().cloned().collect());
-    tolerant.set_ignore_missing(true);
-    migrations::apply(&tolerant, connection).await
 }
 
 fn described(options: &PgConnectOptions) -> String {

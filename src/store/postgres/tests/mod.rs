@@ -3,6 +3,7 @@
 
 mod keys;
 mod races;
+mod upgrades;
 
 use std::sync::Arc;
 
@@ -14,7 +15,7 @@ use uuid::Uuid;
 
 use super::PostgresStore;
 use super::pool::LeaseClock;
-use crate::ports::{Heartbeat, JobQueue, MetadataStore, PartObjects, QueueStatsStore, Store, StoreError};
+use crate::ports::{Heartbeat, JobQueue, MetadataStore, PartObjects, Store};
 use crate::store::conformance::{self, Bench, LEASE, at, token};
 
 /// A database that goes with it.
@@ -221,43 +222,6 @@ async fn processes_that_start_together_make_the_tables_once() {
     for started in starting {
         assert!(started.await.unwrap() >= 2);
     }
-}
-
-#[tokio::test]
-async fn tables_of_a_later_version_are_not_touched() {
-    let database = database!();
-    let store = database.store().await;
-    let later = "INSERT INTO _sqlx_migrations (version, description, success, checksum, execution_time)
-                 VALUES (9000, 'later', TRUE, '', 0)";
-    store.pool.execute(later).await.unwrap();
-    let Err(StoreError::Schema(said)) = PostgresStore::connect(&database.url()).await else { panic!("opened") };
-    assert!(said.contains("9000"), "{said}");
-}
-
-#[tokio::test]
-async fn tables_that_a_later_version_expanded_are_used() {
-    let database = database!();
-    let store = database.store().await;
-    let applied = async |version: i64, description: &str| {
-        let later = "INSERT INTO _sqlx_migrations (version, description, success, checksum, execution_time)
-                     VALUES ($1, $2, TRUE, '', 0)";
-        sqlx::query(later).bind(version).bind(description).execute(&store.pool).await.unwrap();
-    };
-    applied(9000, "expand jobs").await;
-    store.check().await.unwrap();
-    let again = PostgresStore::connect(&database.url()).await.unwrap();
-    assert_eq!(again.schema_version(), store.schema_version());
-    again.check().await.unwrap();
-    // one that only sounds alike
-    applied(9001, "expanded").await;
-    assert!(matches!(store.check().await, Err(StoreError::Schema(_))));
-    assert!(matches!(again.check().await, Err(StoreError::Schema(_))));
-    assert!(matches!(PostgresStore::connect(&database.url()).await, Err(StoreError::Schema(_))));
-    store.pool.execute("DELETE FROM _sqlx_migrations WHERE version = 9001").await.unwrap();
-    again.check().await.unwrap();
-    // what both know must be the same
-    store.pool.execute("UPDATE _sqlx_migrations SET checksum = 'x' WHERE version = 3").await.unwrap();
-    assert!(matches!(PostgresStore::connect(&database.url()).await, Err(StoreError::Schema(_))));
 }
 
 #[tokio::test]
