@@ -1,7 +1,7 @@
 """Tables for scripts/spark_smoke.sh, and what must hold of the releases.
 
     spark_smoke.py tables FOLDER           the vectors as Parquet, each with its specification
-    spark_smoke.py visits FOLDER           a table of every type, with its specification and as CSV
+    spark_smoke.py visits FOLDER           a table of every type, as one file too, with specifications; others that are refused
     spark_smoke.py parquet CSV FOLDER      a table as Parquet, in several files
     spark_smoke.py vectors WORK            the parts of the vectors are the expected ones
     spark_smoke.py same RELEASE RELEASE    two releases hold the same rows in the same files
@@ -9,6 +9,7 @@
 """
 
 import datetime
+import decimal
 import gzip
 import hashlib
 import hmac
@@ -51,7 +52,10 @@ def tables(folder):
 
 
 def visits(folder):
-    """A table of every type, with missing values, and the CSV of it."""
+    """A table of every type, with missing values, in a folder and as one file, and two that are refused."""
+    moment = datetime.datetime(1969, 12, 31, 23, 59, 59, 500_000)
+    moments = [moment + datetime.timedelta(minutes=at * 279470273 % 4294967291 % 9) if at % 19 else None for at in range(3000)]
+    fees = [None if at % 23 == 0 else decimal.Decimal(at * 39373 % 2147483647 % 12 - 4) / 8 for at in range(3000)]
     days = [datetime.date(2026, 1, 1 + at * 7 % 28) if at % 11 else None for at in range(3000)]
     table = pa.table({
         "day": days,
@@ -60,14 +64,19 @@ def visits(folder):
         "weight": pa.array([None if at % 17 == 0 else at * 48271 % 2147483647 % 90 for at in range(3000)], pa.int16()),
         "d": [at * 69621 % 2147483647 % 5 for at in range(3000)],
         "p": [at * 16807 % 2147483647 % 3 for at in range(3000)],
+        "fee": pa.array(fees, pa.decimal128(9, 3)),
+        "admitted": pa.array(moments, pa.timestamp("us", "UTC")),
+        "clock": pa.array(moments[::-1], pa.timestamp("us")),
     })
     put(table, Path(folder) / "visits")
-    pyarrow.csv.write_csv(table, Path(folder) / "visits.csv", pyarrow.csv.WriteOptions(quoting_style="needed"))
-    guarantee = {"type": "l_diversity", "l": 3}
-    method = {"type": "anatomy", "quasi_identifiers": ["emergency", "ward", "weight", "d", "p"], "sensitive": "day", "guarantee": guarantee}
-    document = {"method": method}
+    pq.write_table(table, Path(folder) / "visits.parquet")
     put(table.append_column("score", [[at / 7 for at in range(3000)]]), Path(folder) / "untyped")
-    (Path(folder) / "visits.json").write_text(json.dumps(document), encoding="utf-8")
+    put(table.append_column("due", pa.array([4_000_000] * 3000, pa.date32())), Path(folder) / "undated")
+    for sensitive in ("day", "fee", "admitted"):
+        known = [name for name in table.column_names if name != sensitive]
+        guarantee = {"type": "l_diversity", "l": 3}
+        method = {"type": "anatomy", "quasi_identifiers": known, "sensitive": sensitive, "guarantee": guarantee}
+        (Path(folder) / f"visits-{sensitive}.json").write_text(json.dumps({"method": method}), encoding="utf-8")
 
 
 def parquet(path, folder):

@@ -7,12 +7,12 @@ use std::time::Duration;
 use spark_connect::row::Value;
 use spark_connect::{DataFrame, DataType, SparkError, SparkSession};
 
+use super::kinds::SqlKind;
 use super::relation::SqlValue;
 use super::session::SqlSession;
 use super::statements::FILE;
 use crate::control::Control;
 use crate::engine::RemoteError;
-use crate::microdata::AttributeType;
 
 /// Settings of a session: statements mean the same whatever the cluster has set.
 const SETTINGS: [(&str, &str); 9] = [
@@ -114,12 +114,17 @@ fn named(error: SparkError) -> RemoteError {
     }
 }
 
-fn kind_of(of: &DataType) -> Option<AttributeType> {
-    match of {
-        DataType::Byte | DataType::Short | DataType::Integer | DataType::Long => Some(AttributeType::Integer),
-        DataType::String { .. } | DataType::Char { .. } | DataType::Varchar { .. } => Some(AttributeType::Text),
-        DataType::Boolean => Some(AttributeType::Boolean),
-        DataType::Date => Some(AttributeType::Date),
+fn kind_of(of: &DataType) -> Option<SqlKind> {
+    match *of {
+        DataType::Byte | DataType::Short | DataType::Integer | DataType::Long => Some(SqlKind::Integer),
+        DataType::Decimal { precision, scale } => {
+            Some(SqlKind::Decimal { digits: precision.try_into().ok()?, scale: scale.try_into().ok()? })
+        }
+        DataType::String { .. } | DataType::Char { .. } | DataType::Varchar { .. } => Some(SqlKind::Text),
+        DataType::Boolean => Some(SqlKind::Boolean),
+        DataType::Date => Some(SqlKind::Date),
+        DataType::Timestamp => Some(SqlKind::Timestamp),
+        DataType::TimestampNtz => Some(SqlKind::LocalTimestamp),
         _ => None,
     }
 }
@@ -136,7 +141,7 @@ fn received(value: Value) -> Result<SqlValue, RemoteError> {
 }
 
 impl SqlSession for ConnectSession {
-    fn schema(&mut self, sql: &str) -> Result<Vec<(String, Option<AttributeType>)>, RemoteError> {
+    fn schema(&mut self, sql: &str) -> Result<Vec<(String, Option<SqlKind>)>, RemoteError> {
         match self.frame(sql, |frame| frame.schema().map_err(named))? {
             DataType::Struct { fields } => {
                 Ok(fields.into_iter().map(|field| (field.name, kind_of(&field.data_type))).collect())

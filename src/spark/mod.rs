@@ -10,6 +10,7 @@ mod audit;
 #[cfg(feature = "spark")]
 mod connect;
 mod files;
+mod kinds;
 mod relation;
 mod session;
 mod source;
@@ -23,6 +24,7 @@ mod tests;
 #[cfg(feature = "spark")]
 pub use connect::ConnectSession;
 pub use files::SharedFolders;
+pub use kinds::SqlKind;
 pub use relation::SqlValue;
 pub use session::SqlSession;
 pub use source::{SparkSource, SparkSourceError};

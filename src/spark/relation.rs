@@ -10,10 +10,16 @@ use std::path::Path;
 use std::sync::Arc;
 
 use ::parquet::arrow::ArrowWriter;
-use arrow_array::{ArrayRef, BooleanArray, Date32Array, Int64Array, RecordBatch, StringArray};
-use arrow_schema::{DataType, Field, Schema};
+use ::parquet::arrow::arrow_writer::ArrowWriterOptions;
+use arrow_array::{
+    ArrayRef, BooleanArray, Date32Array, Decimal128Array, Int64Array, RecordBatch, StringArray,
+    TimestampMicrosecondArray,
+};
+use arrow_schema::{Field, Schema};
 
-use crate::microdata::AttributeType;
+use super::kinds::SqlKind;
+use crate::microdata::formats::parse_units;
+use crate::microdata::{parse_date, parse_local_timestamp, parse_timestamp};
 
 /// A value of a relation.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -22,33 +28,8 @@ pub enum SqlValue {
     Null,
     /// A whole number of 64 bits.
     Integer(i64),
-    /// A text, also that of a date or truth value.
+    /// A text, also that of a decimal, a date, a moment or a truth value.
     Text(String),
-}
-
-/// The type of a column of a relation.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum SqlKind {
-    Integer,
-    Text,
-    Date,
-    Boolean,
-}
-
-impl From<AttributeType> for SqlKind {
-    fn from(kind: AttributeType) -> Self {
-        match kind {
-            AttributeType::Integer => Self::Integer,
-            AttributeType::Date => Self::Date,
-            AttributeType::Boolean => Self::Boolean,
-            _ => Self::Text,
-        }
-    }
-}
-
-/// The days of a date since 1970-01-01.
-fn days(text: &str) -> Option<i32> {
-    text.parse().ok().map(|date: chrono::NaiveDate| date.to_epoch_days())
 }
 
 fn text(value: &SqlValue) -> Option<String> {
@@ -60,19 +41,22 @@ fn text(value: &SqlValue) -> Option<String> {
 }
 
 /// The cells of a column; a text that is none of its type becomes a missing value, which the audit finds.
-fn cells(rows: &[Vec<SqlValue>], at: usize, kind: SqlKind) -> (DataType, ArrayRef) {
+fn cells(rows: &[Vec<SqlValue>], at: usize, kind: SqlKind) -> ArrayRef {
     let texts = || rows.iter().map(|row| row.get(at).and_then(text));
+    let micros = |parse: fn(&[u8]) -> Option<i64>| {
+        texts().map(|text| parse(text?.as_bytes())).collect::<TimestampMicrosecondArray>()
+    };
     match kind {
-        SqlKind::Integer => {
-            let numbers = texts().map(|text| text?.parse().ok()).collect::<Int64Array>();
-            (DataType::Int64, Arc::new(numbers))
+        SqlKind::Integer => Arc::new(texts().map(|text| text?.parse().ok()).collect::<Int64Array>()),
+        SqlKind::Decimal { scale, .. } => {
+            let units = texts().map(|text| parse_units(text?.as_bytes(), scale)).collect::<Decimal128Array>();
+            Arc::new(units.with_data_type(kind.stored()))
         }
-        SqlKind::Text => (DataType::Utf8, Arc::new(texts().collect::<StringArray>())),
-        SqlKind::Date => (DataType::Date32, Arc::new(texts().map(|text| days(&text?)).collect::<Date32Array>())),
-        SqlKind::Boolean => {
-            let flags = texts().map(|text| text?.parse().ok()).collect::<BooleanArray>();
-            (DataType::Boolean, Arc::new(flags))
-        }
+        SqlKind::Text => Arc::new(texts().collect::<StringArray>()),
+        SqlKind::Boolean => Arc::new(texts().map(|text| text?.parse().ok()).collect::<BooleanArray>()),
+        SqlKind::Date => Arc::new(texts().map(|text| parse_date(text?.as_bytes())).collect::<Date32Array>()),
+        SqlKind::Timestamp => Arc::new(micros(parse_timestamp).with_data_type(kind.stored())),
+        SqlKind::LocalTimestamp => Arc::new(micros(parse_local_timestamp)),
     }
 }
 
@@ -82,14 +66,15 @@ fn cells(rows: &[Vec<SqlValue>], at: usize, kind: SqlKind) -> (DataType, ArrayRe
 /// When the folder or its file cannot be written.
 pub(super) fn write(folder: &Path, columns: &[(&str, SqlKind)], rows: &[Vec<SqlValue>]) -> io::Result<()> {
     fs::create_dir(folder)?;
-    let made = columns.iter().enumerate().map(|(at, (name, kind))| {
-        let (kind, cells) = cells(rows, at, *kind);
-        (Field::new(*name, kind, true), cells)
-    });
+    let made = columns
+        .iter()
+        .enumerate()
+        .map(|(at, (name, kind))| (Field::new(*name, kind.stored(), true), cells(rows, at, *kind)));
     let (fields, arrays): (Vec<Field>, Vec<ArrayRef>) = made.unzip();
     let schema = Arc::new(Schema::new(fields));
     let file = File::create_new(folder.join("rows.parquet"))?;
-    let mut writer = ArrowWriter::try_new(file, schema.clone(), None).map_err(io::Error::other)?;
+    let options = ArrowWriterOptions::new().with_skip_arrow_metadata(true);
+    let mut writer = ArrowWriter::try_new_with_options(file, schema.clone(), options).map_err(io::Error::other)?;
     writer.write(&RecordBatch::try_new(schema, arrays).map_err(io::Error::other)?).map_err(io::Error::other)?;
     writer.close().map_err(io::Error::other)?;
     Ok(())

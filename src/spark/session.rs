@@ -1,8 +1,8 @@
 //! What a session of the engine does: queries, views, and Parquet files.
 
+use super::kinds::SqlKind;
 use super::relation::SqlValue;
 use crate::engine::RemoteError;
-use crate::microdata::AttributeType;
 
 /// A session of the engine.
 pub trait SqlSession {
@@ -10,7 +10,7 @@ pub trait SqlSession {
     ///
     /// # Errors
     /// [`RemoteError`], without the engine's message, which can quote values.
-    fn schema(&mut self, sql: &str) -> Result<Vec<(String, Option<AttributeType>)>, RemoteError>;
+    fn schema(&mut self, sql: &str) -> Result<Vec<(String, Option<SqlKind>)>, RemoteError>;
 
     /// The rows of a query whose columns are integers and texts.
     ///

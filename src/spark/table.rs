@@ -6,7 +6,8 @@ use serde::Deserialize;
 
 use super::audit::{WrittenBuckets, WrittenRelations, contents};
 use super::files::SharedFolders;
-use super::relation::{self, SqlKind, SqlValue};
+use super::kinds::SqlKind;
+use super::relation::{self, SqlValue};
 use super::session::SqlSession;
 use super::source::{SparkSource, identifier, parquet};
 use super::statements::{self, BucketStatements, NamedPair, column, list};
@@ -15,7 +16,6 @@ use crate::engine::{
     CountedGroups, CountedValue, PairCandidate, RemoteAudit, RemoteBuckets, RemoteCheck, RemoteColumn, RemoteError,
     RemoteTable, RemoteTablePlan, WrittenRemotePart,
 };
-use crate::microdata::AttributeType;
 use crate::privacy::ValueFrequency;
 use crate::publish::ranked::encoded_cell;
 
@@ -31,6 +31,7 @@ pub struct SparkTable<S> {
     session: S,
     folders: SharedFolders,
     columns: Vec<RemoteColumn>,
+    kinds: Vec<SqlKind>,
     rows: u64,
     /// The columns that the release uses, by their names in statements; none before a table is written.
     used: Vec<String>,
@@ -46,28 +47,38 @@ impl<S: SqlSession> SparkTable<S> {
     pub fn open(mut session: S, source: &SparkSource, folders: SharedFolders) -> Result<Self, RemoteError> {
         let schema = session.schema(&format!("select * from {}", source.sql()))?;
         let columns = offered(schema)?;
-        let cast = |(place, (name, kind)): (usize, &(String, AttributeType))| {
-            format!("cast({} as {}) as {}", identifier(name), sql_type(*kind), column(place))
+        let cast = |(place, (name, kind)): (usize, &(String, SqlKind))| {
+            format!("cast({} as {}) as {}", identifier(name), kind.sql(), column(place))
         };
         let selected: Vec<String> = columns.iter().enumerate().map(cast).collect();
         session.view("src", &format!("select {} from {}", selected.join(", "), source.sql()))?;
-        let mut table = Self { session, folders, columns: Vec::new(), rows: 0, used: Vec::new(), is_sampled: false };
+        let mut table = Self {
+            session,
+            folders,
+            columns: Vec::new(),
+            kinds: Vec::new(),
+            rows: 0,
+            used: Vec::new(),
+            is_sampled: false,
+        };
         table.count(columns)?;
         Ok(table)
     }
 
-    fn count(&mut self, columns: Vec<(String, AttributeType)>) -> Result<(), RemoteError> {
+    fn count(&mut self, columns: Vec<(String, SqlKind)>) -> Result<(), RemoteError> {
         let all = 0..columns.len();
         let missing = all.clone().map(|place| format!("count(*) - count({})", column(place)));
-        let texts = all.filter(|place| columns[*place].1 == AttributeType::Text);
-        let malformed = texts.map(|place| format!("count_if(not is_valid_utf8({}))", column(place)));
+        let malformed =
+            all.filter_map(|place| Some(format!("count_if({})", columns[place].1.malformed(&column(place))?)));
         let counts: Vec<String> = std::iter::once("count(*)".to_owned()).chain(missing).chain(malformed).collect();
         let counted = self.numbers(&format!("select {} from src", counts.join(", ")))?;
         let [rows, others @ ..] = &counted[..] else { return Err(unexpected()) };
         let (missing, malformed) = others.split_at_checked(columns.len()).ok_or_else(unexpected)?;
         if malformed.iter().any(|rows| *rows > 0) {
             return Err(RemoteError::Unsupported(
-                "a text column holds what is not UTF-8: repair it, or name a view without it".to_owned(),
+                "a text column holds what is not UTF-8, or a date is not of the years 0 to 9999: repair the column, or name a \
+                 view without it"
+                    .to_owned(),
             ));
         }
         if *rows == 0 {
@@ -76,7 +87,8 @@ impl<S: SqlSession> SparkTable<S> {
         self.rows = *rows;
         for (place, ((name, kind), &missing)) in columns.into_iter().zip(missing).enumerate() {
             let frequencies = self.frequencies(place)?;
-            self.columns.push(RemoteColumn { name, kind, missing, frequencies });
+            self.columns.push(RemoteColumn { name, kind: kind.attribute_type(), missing, frequencies });
+            self.kinds.push(kind);
         }
         Ok(())
     }
@@ -146,7 +158,8 @@ impl<S: SqlSession> SparkTable<S> {
     ) -> Result<(), RemoteError> {
         let labels = buckets.plan.labels;
         let whole = |number: u64| SqlValue::Integer(number as i64);
-        let texts: Vec<String> = buckets.values.iter().map(|value| encoded_cell(value.as_deref())).collect();
+        let kind = self.kinds[buckets.sensitive.column];
+        let texts: Vec<String> = buckets.values.iter().map(|value| engine_cell(kind, value.as_deref())).collect();
         let map = [labels.factor, labels.shift, labels.buckets].map(whole);
         let (mut segments, mut pieces) = (Vec::new(), Vec::new());
         for of in &buckets.plan.segments {
@@ -161,11 +174,10 @@ impl<S: SqlSession> SparkTable<S> {
                 pieces.push([row.as_slice(), &places, &map].concat());
             }
         }
-        let kind = self.columns[buckets.sensitive.column].kind;
         let numbers = ["lo", "hi", "pos", "base", "nb", "a", "b", "total"].map(|name| (name, SqlKind::Integer));
         let columns = |first: (&'static str, SqlKind)| std::iter::once(first).chain(numbers).collect::<Vec<_>>();
         self.send(&format!("segment_{table}"), &columns(("v", SqlKind::Text)), &segments)?;
-        self.send(&format!("piece_{table}"), &columns(("s", kind.into())), &pieces)?;
+        self.send(&format!("piece_{table}"), &columns(("s", kind)), &pieces)?;
         let offsets = offsets(counts)?;
         let columns = [("v", SqlKind::Text), ("j", SqlKind::Integer), ("skip", SqlKind::Integer)];
         self.send(&format!("offset_{table}"), &columns, &offsets)
@@ -215,7 +227,7 @@ impl<S: SqlSession> SparkTable<S> {
 
     /// What the files themselves say: their columns, what else stands in them, and the order of their rows.
     fn read_files(&self, table: &RemoteTablePlan, audit: &mut RemoteAudit) -> Result<(), RemoteError> {
-        let kind = |place: usize| self.columns[place].kind;
+        let kind = |place: usize| self.kinds[place];
         let known = table.known.iter().map(|of| (of.name.clone(), kind(of.column)));
         let mut parts = vec![(if table.buckets.is_some() { "qi" } else { "rows" }, known.collect::<Vec<_>>())];
         if let Some(buckets) = &table.buckets {
@@ -265,9 +277,7 @@ fn offsets(counts: Vec<Vec<SqlValue>>) -> Result<Vec<Vec<SqlValue>>, RemoteError
 }
 
 /// The columns of a table, if all of them can be published and searched for dependencies, and none has a name of our own.
-pub(super) fn offered(
-    schema: Vec<(String, Option<AttributeType>)>,
-) -> Result<Vec<(String, AttributeType)>, RemoteError> {
+pub(super) fn offered(schema: Vec<(String, Option<SqlKind>)>) -> Result<Vec<(String, SqlKind)>, RemoteError> {
     let untyped: Vec<&str> = schema.iter().filter(|(_, kind)| kind.is_none()).map(|(name, _)| name.as_str()).collect();
     if !untyped.is_empty() {
         let untyped = untyped.join(", ");
@@ -300,13 +310,9 @@ fn number(value: &SqlValue) -> Result<u64, RemoteError> {
     }
 }
 
-const fn sql_type(kind: AttributeType) -> &'static str {
-    match kind {
-        AttributeType::Integer => "bigint",
-        AttributeType::Boolean => "boolean",
-        AttributeType::Date => "date",
-        _ => "string",
-    }
+/// The encoding of a value as statements make it.
+fn engine_cell(kind: SqlKind, value: Option<&str>) -> String {
+    encoded_cell(value.map(|value| kind.of_engine(value)).as_deref())
 }
 
 /// A value of a bucket with its rows, as the audit lists them.
@@ -327,13 +333,14 @@ impl<S: SqlSession> RemoteTable for SparkTable<S> {
 
     fn values(&mut self, place: usize, most: u64) -> Result<Vec<CountedValue>, RemoteError> {
         let RemoteColumn { kind, name, .. } = &self.columns[place];
+        let sql_kind = self.kinds[place];
         if self.columns[place].distinct() > most {
             let detail = format!("{name} has more than {most} values: a protected attribute is planned value by value");
             return Err(RemoteError::Unsupported(detail));
         }
         let counted = |row: Vec<SqlValue>| match &row[..] {
             [SqlValue::Null, rows] => Ok((None, number(rows)?)),
-            [SqlValue::Text(value), rows] => Ok((Some(value.clone()), number(rows)?)),
+            [SqlValue::Text(value), rows] => Ok((Some(sql_kind.canonical(value.clone())), number(rows)?)),
             _ => Err(unexpected()),
         };
         let found = self.session.query(&statements::values(&column(place)))?;
@@ -395,7 +402,8 @@ impl<S: SqlSession> RemoteTable for SparkTable<S> {
             *audit.broken.entry(check).or_default() += broken.first().copied().unwrap_or(1);
         }
         if let (Some(buckets), Some(relations)) = (&table.buckets, &relations.buckets) {
-            let texts = buckets.values.iter().map(|value| encoded_cell(value.as_deref()));
+            let kind = self.kinds[buckets.sensitive.column];
+            let texts = buckets.values.iter().map(|value| engine_cell(kind, value.as_deref()));
             let codes: HashMap<String, u32> = texts.zip(0..).collect();
             for row in self.session.query(&contents(&relations.part, &relations.sensitive))? {
                 let [SqlValue::Text(content), number_of] = &row[..] else { return Err(unexpected()) };

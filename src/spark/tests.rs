@@ -11,13 +11,13 @@ use arrow_schema::{DataType, Field, Schema};
 
 use super::audit::{WrittenBuckets, WrittenRelations, contents};
 use super::files::SharedFolders;
-use super::relation::{self, SqlKind, SqlValue};
+use super::kinds::SqlKind;
+use super::relation::{self, SqlValue};
 use super::source::SparkSource;
 use super::statements::{self, BucketStatements, NamedPair, column};
 use super::table::offered;
 use super::written;
 use crate::engine::{PublishedRemoteColumn, RemoteBuckets};
-use crate::microdata::AttributeType;
 use crate::publication::Guarantee;
 use crate::publish::ranked::{UseKey, plan_buckets};
 use crate::random::ReleaseKey;
@@ -176,7 +176,7 @@ impl SmallFile {
         writer.write(&RecordBatch::try_new(schema, columns).unwrap()).unwrap();
         writer.close().unwrap();
         assert_eq!(written::rows(&path).unwrap(), self.ages.len() as u64);
-        let read = written::check(&path, &[("age".to_owned(), AttributeType::Integer)], true).unwrap();
+        let read = written::check(&path, &[("age".to_owned(), SqlKind::Integer)], true).unwrap();
         (read.has_columns, read.is_ordered)
     }
 }
@@ -211,7 +211,7 @@ fn texts_stand_in_the_order_of_their_bytes() {
         let column: ArrayRef = Arc::new(StringArray::from(values.to_vec()));
         writer.write(&RecordBatch::try_new(schema, vec![column]).unwrap()).unwrap();
         writer.close().unwrap();
-        written::check(&path, &[("name".to_owned(), AttributeType::Text)], false).unwrap().is_ordered
+        written::check(&path, &[("name".to_owned(), SqlKind::Text)], false).unwrap().is_ordered
     };
     assert!(is_ordered(&["", "Zoe", "anna", "étienne"]));
     assert!(!is_ordered(&["anna", "Zoe"]));
@@ -287,26 +287,86 @@ fn scratch_of_a_killed_attempt_goes_with_the_next_one() {
 fn relations_keep_their_types() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("r");
-    let columns = [("n", SqlKind::Integer), ("t", SqlKind::Text), ("d", SqlKind::Date), ("b", SqlKind::Boolean)];
     let text = |text: &str| SqlValue::Text(text.to_owned());
+    let columns = EVERY_KIND.map(|(name, kind, _)| (name, kind));
     let rows = [
-        vec![SqlValue::Integer(-7), text(""), text("1969-12-31"), text("true")],
-        vec![SqlValue::Null, SqlValue::Null, SqlValue::Null, SqlValue::Null],
+        EVERY_KIND
+            .map(|(_, kind, value)| if kind == SqlKind::Integer { SqlValue::Integer(-7) } else { text(value) })
+            .to_vec(),
+        vec![SqlValue::Null; columns.len()],
     ];
     relation::write(&path, &columns, &rows).unwrap();
     let file = fs::File::open(path.join("rows.parquet")).unwrap();
     let mut csv = String::new();
     std::io::Read::read_to_string(&mut PartFilesReader::new(vec![file]), &mut csv).unwrap();
-    assert_eq!(csv, "n,t,d,b\n-7,\"\",1969-12-31,true\n,,,\n");
+    let values = EVERY_KIND.map(|(.., value)| if value.is_empty() { "\"\"" } else { value }).join(",");
+    assert_eq!(csv, format!("n,t,d,b,fee,at,clock\n{values}\n,,,,,,\n"));
+    // the audit wants of a part the types that it was written with
+    let attributes = EVERY_KIND.map(|(name, kind, _)| (name.to_owned(), kind));
+    let read = written::check(&path.join("rows.parquet"), &attributes, false).unwrap();
+    assert_eq!((read.has_columns, read.is_ordered), (true, false), "missing values come first");
+    let mut other = attributes;
+    other[4].1 = SqlKind::Decimal { digits: 9, scale: 3 };
+    assert!(!written::check(&path.join("rows.parquet"), &other, false).unwrap().has_columns);
     assert!(relation::write(&path, &columns, &rows).is_err());
+}
+
+/// A column of each type, and the canonical text of a value.
+const EVERY_KIND: [(&str, SqlKind, &str); 7] = [
+    ("n", SqlKind::Integer, "-7"),
+    ("t", SqlKind::Text, ""),
+    ("d", SqlKind::Date, "1969-12-31"),
+    ("b", SqlKind::Boolean, "true"),
+    ("fee", SqlKind::Decimal { digits: 9, scale: 2 }, "-0.50"),
+    ("at", SqlKind::Timestamp, "1969-12-31T23:59:59.5Z"),
+    ("clock", SqlKind::LocalTimestamp, "2026-03-01T00:00:00"),
+];
+
+/// The engine spells moments otherwise; each text leads back.
+#[test]
+fn texts_of_the_engine_and_of_releases_are_translated() {
+    for (name, kind, value) in EVERY_KIND {
+        assert!(kind.attribute_type().admits(value.as_bytes()), "{name}");
+        assert_eq!(kind.canonical(kind.of_engine(value).into_owned()), value, "{name}");
+    }
+    assert_eq!(SqlKind::Timestamp.of_engine("1969-12-31T23:59:59.5Z"), "1969-12-31 23:59:59.5");
+    assert_eq!(SqlKind::LocalTimestamp.of_engine("2026-03-01T00:00:00"), "2026-03-01 00:00:00");
+    // a text may look like a moment
+    assert_eq!(SqlKind::Text.of_engine("2026-03-01T00:00:00Z"), "2026-03-01T00:00:00Z");
+}
+
+#[test]
+fn numbers_and_moments_stand_in_their_order() {
+    let folder = tempfile::tempdir().unwrap();
+    for (at, (kind, ordered)) in [
+        (SqlKind::Decimal { digits: 12, scale: 2 }, ["-10.00", "-9.50", "9.50", "10.00"]),
+        (
+            SqlKind::Timestamp,
+            ["0001-01-01T00:00:00Z", "1969-12-31T23:59:59.5Z", "1970-01-01T00:00:00Z", "2026-01-01T00:00:00Z"],
+        ),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let is_ordered = |values: &[&str], name: &str| {
+            let path = folder.path().join(format!("{name}{at}"));
+            let rows: Vec<Vec<SqlValue>> =
+                values.iter().map(|value| vec![SqlValue::Text((*value).to_owned())]).collect();
+            relation::write(&path, &[("x", kind)], &rows).unwrap();
+            written::check(&path.join("rows.parquet"), &[("x".to_owned(), kind)], false).unwrap().is_ordered
+        };
+        assert!(is_ordered(&ordered, "ordered"), "{kind:?}");
+        let [first, second, rest @ ..] = ordered;
+        assert!(!is_ordered(&[&[second, first], &rest[..]].concat(), "exchanged"), "{kind:?}");
+    }
 }
 
 #[test]
 fn every_column_can_be_searched_or_the_table_is_refused() {
-    let schema = |columns: &[(&str, Option<AttributeType>)]| {
+    let schema = |columns: &[(&str, Option<SqlKind>)]| {
         columns.iter().map(|(name, kind)| ((*name).to_owned(), *kind)).collect::<Vec<_>>()
     };
-    let text = Some(AttributeType::Text);
+    let text = Some(SqlKind::Text);
     // names that statements once gave to columns of their own
     assert_eq!(offered(schema(&[("p", text), ("d", text), ("s", text), ("bucket_", text)])).unwrap().len(), 4);
     for (name, kind) in [("score", None), ("guardian_file", text), ("guardian_sign", text), ("_metadata", text)] {

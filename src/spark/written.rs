@@ -8,12 +8,14 @@ use std::path::Path;
 use ::parquet::arrow::arrow_reader::{ArrowReaderOptions, ParquetRecordBatchReaderBuilder};
 use ::parquet::file::metadata::KeyValue;
 use arrow_array::cast::AsArray;
-use arrow_array::types::{Date32Type, Int32Type, Int64Type};
+use arrow_array::types::{
+    ArrowPrimitiveType, Date32Type, Decimal128Type, Int32Type, Int64Type, TimestampMicrosecondType,
+};
 use arrow_array::{Array, RecordBatch};
 use arrow_schema::DataType;
 use serde_json::Value;
 
-use crate::microdata::AttributeType;
+use super::kinds::SqlKind;
 
 /// The column of bucket labels.
 const BUCKET: &str = "bucket";
@@ -51,10 +53,10 @@ pub(super) fn rows(path: &Path) -> io::Result<u64> {
 ///
 /// # Errors
 /// When it cannot be read.
-pub(super) fn check(path: &Path, attributes: &[(String, AttributeType)], bucketed: bool) -> io::Result<WrittenFile> {
+pub(super) fn check(path: &Path, attributes: &[(String, SqlKind)], bucketed: bool) -> io::Result<WrittenFile> {
     let builder = builder(path)?;
     let bucket = bucketed.then(|| (BUCKET.to_owned(), DataType::Int32));
-    let expected = bucket.into_iter().chain(attributes.iter().map(|(name, kind)| (name.clone(), stored(*kind))));
+    let expected = bucket.into_iter().chain(attributes.iter().map(|(name, kind)| (name.clone(), kind.stored())));
     let expected: Vec<(String, DataType)> = expected.collect();
     let fields = builder.schema().fields();
     let same = fields.len() == expected.len()
@@ -83,15 +85,6 @@ pub(super) fn check(path: &Path, attributes: &[(String, AttributeType)], buckete
     Ok(WrittenFile { has_columns, is_ordered: true })
 }
 
-const fn stored(kind: AttributeType) -> DataType {
-    match kind {
-        AttributeType::Integer => DataType::Int64,
-        AttributeType::Boolean => DataType::Boolean,
-        AttributeType::Date => DataType::Date32,
-        _ => DataType::Utf8,
-    }
-}
-
 /// Whether an entry of a footer says nothing of the source: no comment of a column, no column that is never missing.
 fn is_plain(entry: &KeyValue) -> bool {
     let is_plain_field = |field: &Value| {
@@ -118,10 +111,16 @@ fn compared(one: &RecordBatch, row: usize, other: &RecordBatch, at: usize) -> Or
 }
 
 fn compared_values(a: &dyn Array, row: usize, b: &dyn Array, at: usize) -> Ordering {
+    fn numbers<T: ArrowPrimitiveType<Native: Ord>>(a: &dyn Array, row: usize, b: &dyn Array, at: usize) -> Ordering {
+        a.as_primitive::<T>().value(row).cmp(&b.as_primitive::<T>().value(at))
+    }
     match a.data_type() {
-        DataType::Int32 => a.as_primitive::<Int32Type>().value(row).cmp(&b.as_primitive::<Int32Type>().value(at)),
-        DataType::Int64 => a.as_primitive::<Int64Type>().value(row).cmp(&b.as_primitive::<Int64Type>().value(at)),
-        DataType::Date32 => a.as_primitive::<Date32Type>().value(row).cmp(&b.as_primitive::<Date32Type>().value(at)),
+        DataType::Int32 => numbers::<Int32Type>(a, row, b, at),
+        DataType::Int64 => numbers::<Int64Type>(a, row, b, at),
+        // of one column all have one scale
+        DataType::Decimal128(..) => numbers::<Decimal128Type>(a, row, b, at),
+        DataType::Date32 => numbers::<Date32Type>(a, row, b, at),
+        DataType::Timestamp(..) => numbers::<TimestampMicrosecondType>(a, row, b, at),
         DataType::Boolean => a.as_boolean().value(row).cmp(&b.as_boolean().value(at)),
         _ => a.as_string::<i32>().value(row).as_bytes().cmp(b.as_string::<i32>().value(at).as_bytes()),
     }

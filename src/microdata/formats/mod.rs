@@ -19,4 +19,4 @@ pub use compression::{Encoding, LimitExceededError};
 pub use error::IngestError;
 pub use input::{InputFormat, TableReader};
 pub use open::{open, open_parquet};
-pub use typed::{DecimalScales, TypedColumn, TypedKind, TypedRows};
+pub use typed::{DecimalScales, TypedColumn, TypedKind, TypedRows, parse_units};

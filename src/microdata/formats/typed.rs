@@ -307,7 +307,7 @@ impl TypedBuilder {
                 builder.append_option(parsed(value, |text| parse_integer(text)?.try_into().ok())?);
             }
             Self::Integer(builder) => builder.append_option(parsed(value, parse_integer)?),
-            Self::Decimal(builder, _, scale) => builder.append_option(parsed(value, |text| scaled(text, *scale))?),
+            Self::Decimal(builder, _, scale) => builder.append_option(parsed(value, |text| parse_units(text, *scale))?),
             Self::Float(builder) => builder.append_option(parsed(value, float)?),
             Self::Boolean(builder) => builder.append_option(parsed(value, |text| match text {
                 b"true" => Some(true),
@@ -388,7 +388,8 @@ fn float(text: &[u8]) -> Option<f64> {
 }
 
 /// The value of a decimal text in units of its last digit but `scale`.
-fn scaled(text: &[u8], scale: u8) -> Option<i128> {
+#[must_use]
+pub fn parse_units(text: &[u8], scale: u8) -> Option<i128> {
     let (negative, digits) = text.strip_prefix(b"-").map_or((false, text), |rest| (true, rest));
     let mut value: i128 = 0;
     let mut behind: Option<u8> = None;
