@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Tests the package against a running service at URL with a key of the preset pipeline, which stands in KEY_FILE. The key in
-# ADMIN_KEY_FILE only declares a population. Then the package is installed from its folder and as a wheel.
+# ADMIN_KEY_FILE only declares a population. Then the package is installed from its folder, which builds a wheel.
 #
 #   clients/python/test.sh URL KEY_FILE ADMIN_KEY_FILE
 set -euo pipefail
@@ -24,17 +24,10 @@ cd "$work"
 "$python" -m mypy src/guardian
 GUARDIAN_URL=$url GUARDIAN_KEY=$key GUARDIAN_ADMIN_KEY=$admin "$python" -m pytest -q -p no:cacheprovider
 
-# as users install it, from the folder and as a wheel, with nothing of this folder in sight
-for source in folder wheel; do
-    "$python" -m venv "$work/fresh-$source"
-    pip="$work/fresh-$source/bin/pip --quiet --disable-pip-version-check"
-    if [[ $source == wheel ]]; then
-        $pip wheel --no-deps --wheel-dir "$work/dist" "$work"
-        $pip install --no-compile "$work"/dist/guardian_client-*.whl
-    else
-        $pip install --no-compile "$work"
-    fi
-    (cd / && GUARDIAN_URL=$url GUARDIAN_KEY=$key "$work/fresh-$source/bin/python" -c "
+# as users install it, with nothing of this folder in sight
+"$python" -m venv --without-pip "$work/fresh"
+"$python" -m pip --python "$work/fresh/bin/python" install --quiet --disable-pip-version-check --no-compile "$work"
+(cd / && GUARDIAN_URL=$url GUARDIAN_KEY=$key "$work/fresh/bin/python" -c "
 import os
 from importlib.resources import files
 from guardian import Guardian
@@ -47,5 +40,4 @@ with Guardian(os.environ['GUARDIAN_URL'], os.environ['GUARDIAN_KEY']) as service
     else:
         raise SystemExit('there is no such release')
 ")
-done
 echo "the Python client works"

@@ -158,7 +158,7 @@ async fn accepted_releases_satisfy_all_active_rules() {
     let mut random = StdRng::seed_from_u64(seed);
     let mut published: BTreeMap<String, usize> = BTreeMap::new();
     let mut refused = 0;
-    for _ in 0..18 {
+    for _ in 0..12 {
         let server = Server::start().await;
         let dataset = server.dataset(table(&mut random)).await;
         let mut manifests: Vec<Value> = Vec::new();
@@ -216,7 +216,7 @@ async fn accepted_releases_satisfy_all_active_rules() {
         server.stop().await;
     }
     println!("{published:?}, {refused} refused");
-    assert!(published.values().sum::<usize>() >= 50 && refused >= 30, "{published:?} {refused}");
+    assert!(published.values().sum::<usize>() >= 34 && refused >= 20, "{published:?} {refused}");
     for method in ["versatile", "anatomy", "bucketize", "slicing", "generalize", "decompose", "sequential"] {
         assert!(published.contains_key(method), "{method}: {published:?}");
     }

@@ -196,7 +196,7 @@ fn census_by_command() {
 
 #[test]
 fn discharges() {
-    DISCHARGES.publish_and_judge(1, 2);
+    DISCHARGES.publish_and_judge(1, 1);
 }
 
 #[test]

@@ -21,7 +21,7 @@ use visit::Bench;
 use crate::support::harness::{HOSPITAL, Server, hospital_method, text};
 use crate::support::stores::Database;
 
-/// How many of the calls of one method are tried for sure; the last one is, too.
+/// How many of the calls of one method of idle workers are tried.
 const FIRST: usize = 1;
 
 /// How many flows run at the same time: they mostly wait.
@@ -37,20 +37,29 @@ struct Injection {
     how: How,
 }
 
-/// The injections into a flow without any: those of every method, each with every kind of fault at its first call.
+/// Every kind of fault.
+const FAULTS: [(Mode, How); 4] = [
+    (Mode::Refused, How::Unavailable),
+    (Mode::AnswerLost, How::Unavailable),
+    (Mode::Refused, How::Full),
+    (Mode::Refused, How::Corrupt),
+];
+
+/// The injections into a flow without any: of every method each kind of fault at each call, or a sample: both that a service often
+/// meets and one other at the first call, one of both at the last.
 fn injections(calls: &[(&'static str, usize)], every_call: bool) -> Vec<Injection> {
     let mut injections = Vec::new();
-    for &(method, count) in calls {
+    for (place, &(method, count)) in calls.iter().enumerate() {
+        let (often, other) = (place % 2, 2 + place % 2);
         // those of idle workers go on for ever
         let count = if faulty::BACKGROUND.contains(&method) { count.min(FIRST) } else { count };
-        for call in (1..=count).filter(|call| every_call || *call <= FIRST || *call == count) {
-            for (mode, how) in [
-                (Mode::Refused, How::Unavailable),
-                (Mode::AnswerLost, How::Unavailable),
-                (Mode::Refused, How::Full),
-                (Mode::Refused, How::Corrupt),
-            ] {
-                if how == How::Unavailable || call == 1 || every_call {
+        for call in 1..=count {
+            let is_sampled = |kind: usize| match call {
+                1 => kind < 2 || kind == other,
+                _ => call == count && kind == often,
+            };
+            for (kind, (mode, how)) in FAULTS.into_iter().enumerate() {
+                if every_call || is_sampled(kind) {
                     injections.push(Injection { method, call, mode, how });
                 }
             }
@@ -192,9 +201,10 @@ async fn one_fault_at_any_call_is_survived_on_postgres() {
     let (store, cleanup) = on_postgres(first).await;
     let calls = calls_of_a_flow(store).await;
     drop(cleanup);
-    // the calls themselves are the same as on SQLite: here the first of each is enough
-    let injections = injections(&calls, every_call());
+    // the calls themselves are the same as on SQLite: here a fault of each is enough, refused and done in turn
     let first = |injection: &Injection| every_call() || (injection.call == 1 && injection.how == How::Unavailable);
+    let of_first = injections(&calls, every_call()).into_iter().filter(first);
+    let in_turn = of_first.enumerate().filter(|(place, _)| every_call() || matches!(place % 4, 0 | 3));
     let another = || async { on_postgres(Database::create().await.expect("the server is there")).await };
-    survives_all(injections.into_iter().filter(first).collect(), another).await;
+    survives_all(in_turn.map(|(_, injection)| injection).collect(), another).await;
 }

@@ -267,8 +267,8 @@ fn reached(data: &Planted, tables: &[Published], rules: &[Rule]) -> Option<bool>
 #[test]
 fn no_posterior_exceeds_its_bound() {
     for (shape, seeded, enough) in [
-        (Shape::Single, 700, [140, 30, 3]),
-        (Shape::Linked, 700, [100, 12, 1]),
+        (Shape::Single, 450, [90, 20, 2]),
+        (Shape::Linked, 450, [64, 8, 1]),
         (Shape::Close, 200, [8, 8, 1]),
         (Shape::Even, 300, [8, 1, 0]),
         (Shape::Limited, 300, [8, 1, 0]),
@@ -293,7 +293,7 @@ fn no_posterior_exceeds_its_bound() {
             "{shape:?}: {checked:?} by number of releases"
         );
         // a weaker method would be seen
-        let expected = if matches!(shape, Shape::Single | Shape::Linked) { 50 } else { 1 };
+        let expected = if matches!(shape, Shape::Single | Shape::Linked) { 32 } else { 1 };
         assert!(at_the_bound >= expected, "{shape:?}: {at_the_bound} at the bound");
     }
 }
@@ -302,7 +302,7 @@ fn no_posterior_exceeds_its_bound() {
 /// release.
 #[test]
 fn posteriors_of_several_attributes_are_bounded() {
-    for (shape, seeded, enough) in [(Shape::Joint, 1_000, 60), (Shape::Multi, 1_000, 60), (Shape::Tied, 600, 60)] {
+    for (shape, seeded, enough) in [(Shape::Joint, 650, 40), (Shape::Multi, 650, 40), (Shape::Tied, 400, 40)] {
         let (mut checked, mut pairs, mut at_the_bound) = (0, 0, 0);
         for seed in 0..seeded * seeds() {
             if let Case::Checked { releases, reached } = case(shape, &mut Random(seed)) {
