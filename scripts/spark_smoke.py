@@ -64,7 +64,7 @@ def visits(folder):
         "weight": pa.array([None if at % 17 == 0 else at * 48271 % 2147483647 % 90 for at in range(3000)], pa.int16()),
         "d": [at * 69621 % 2147483647 % 5 for at in range(3000)],
         "p": [at * 16807 % 2147483647 % 3 for at in range(3000)],
-        "fee": pa.array(fees, pa.decimal128(9, 3)),
+        "fee": pa.array(fees, pa.decimal128(20, 10)),
         "admitted": pa.array(moments, pa.timestamp("us", "UTC")),
         "clock": pa.array(moments[::-1], pa.timestamp("us")),
     })
