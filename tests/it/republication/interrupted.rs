@@ -143,28 +143,33 @@ fn a_killed_night_is_published_or_never_was() {
         churn.turn(12);
         prepared.table(night, &churn.table());
     }
-    let mut recovered = 0;
-    for instant in INSTANTS {
-        let home = prepared.copied();
-        let before = home.state();
-        killed(&home, "n2", &[], instant);
-        let (is_made, is_there) = (home.state() != before, home.path("n2").exists());
-        assert!(is_made || !is_there, "{instant:?}: a night is shown that the state does not know");
-        let output = run(&mut home.command("n3", &[]));
-        assert_eq!(code(&output), 0, "{instant:?}: {}", stderr(&output));
-        let night = home.manifest("n3")["method_details"]["night"].clone();
-        let nights = if is_made { &["n1", "n2", "n3"][..] } else { &["n1", "n3"] };
-        assert_eq!(night, json!(nights.len()), "{instant:?}");
-        assert_eq!(home.path("n2").exists(), is_made, "{instant:?}");
-        if is_made && !is_there {
-            recovered += 1;
-            assert!(stderr(&output).contains("night 2, which an interrupted run had made"), "{}", stderr(&output));
-        }
-        let shown = home.nights(nights);
-        assert_eq!(code(&shown), 0, "{instant:?}: {}", stdout(&shown));
-        assert!(stdout(&shown).contains("of 0 a value"), "{}", stdout(&shown));
+    let recovered = INSTANTS.into_iter().filter(|instant| is_recovered(&prepared, *instant)).count();
+    // the time between the state and the folder is short, and a busy machine looks too late
+    let again = (0..20).any(|_| recovered > 0 || is_recovered(&prepared, Instant::StateMoves));
+    assert!(again, "no run was killed between the state and the folder");
+}
+
+/// Kills the second night at an instant, and publishes the third; whether that had to put the second one in its folder.
+fn is_recovered(prepared: &Home, instant: Instant) -> bool {
+    let home = prepared.copied();
+    let before = home.state();
+    killed(&home, "n2", &[], instant);
+    let (is_made, is_there) = (home.state() != before, home.path("n2").exists());
+    assert!(is_made || !is_there, "{instant:?}: a night is shown that the state does not know");
+    let output = run(&mut home.command("n3", &[]));
+    assert_eq!(code(&output), 0, "{instant:?}: {}", stderr(&output));
+    let night = home.manifest("n3")["method_details"]["night"].clone();
+    let nights = if is_made { &["n1", "n2", "n3"][..] } else { &["n1", "n3"] };
+    assert_eq!(night, json!(nights.len()), "{instant:?}");
+    assert_eq!(home.path("n2").exists(), is_made, "{instant:?}");
+    let is_recovered = is_made && !is_there;
+    if is_recovered {
+        assert!(stderr(&output).contains("night 2, which an interrupted run had made"), "{}", stderr(&output));
     }
-    assert!(recovered > 0, "no run was killed between the state and the folder");
+    let shown = home.nights(nights);
+    assert_eq!(code(&shown), 0, "{instant:?}: {}", stdout(&shown));
+    assert!(stdout(&shown).contains("of 0 a value"), "{}", stdout(&shown));
+    is_recovered
 }
 
 #[test]
