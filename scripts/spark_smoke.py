@@ -4,6 +4,7 @@
     spark_smoke.py visits FOLDER           a table of every type, as one file too, with specifications; others that are refused
     spark_smoke.py parquet CSV FOLDER      a table as Parquet, in several files
     spark_smoke.py vectors WORK            the parts of the vectors are the expected ones
+    spark_smoke.py plans PLAN PLAN         two plans count the same of what no rule prevents
     spark_smoke.py same RELEASE RELEASE    two releases hold the same rows in the same files
     spark_smoke.py secrets WORK KEY        nothing secret stands in what the cluster has written
 """
@@ -100,6 +101,11 @@ def vectors(work):
             assert found == vector[part], (vector["name"], part, found, vector[part])
 
 
+def plans(one, other):
+    exposures = [json.loads(Path(of).read_text(encoding="utf-8"))["exposures"] for of in (one, other)]
+    assert exposures[0] and exposures[0] == exposures[1], exposures
+
+
 def same(one, other):
     parts = sorted(path.name for path in Path(one).iterdir() if path.is_dir())
     assert parts, one
@@ -133,4 +139,4 @@ def secrets(work, key):
 
 
 if __name__ == "__main__":
-    {"tables": tables, "visits": visits, "parquet": parquet, "vectors": vectors, "same": same, "secrets": secrets}[sys.argv[1]](*sys.argv[2:])
+    {"tables": tables, "visits": visits, "parquet": parquet, "vectors": vectors, "plans": plans, "same": same, "secrets": secrets}[sys.argv[1]](*sys.argv[2:])

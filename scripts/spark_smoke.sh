@@ -109,6 +109,8 @@ gzip -dc examples/data/adult.csv.gz >"$work/adult.csv"
 check parquet "$work/adult.csv" "$work/lake/adult"
 "$guardian" plan "$work/lake/adult" examples/adult.json --engine sc://127.0.0.1:15012 --scratch "$work/scratch" --json >"$work/plan.json"
 grep -q '"feasible": true' "$work/plan.json"
+"$guardian" plan "$work/adult.csv" examples/adult.json --json >"$work/plan_at_hand.json"
+check plans "$work/plan.json" "$work/plan_at_hand.json"
 [[ -z $(ls -A "$work/scratch") ]]
 publish "$work/lake/adult" examples/adult.json "$work/out/adult"
 "$guardian" verify "$work/out/adult" --original "$work/adult.csv" | tail -n 1

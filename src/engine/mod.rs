@@ -59,8 +59,8 @@ pub use release::write::PartStore;
 pub use remote::counted::RemoteOrder;
 pub use remote::plan::plan_remotely;
 pub use remote::port::{
-    CountedGroups, CountedValue, PairCandidate, PublishedRemoteColumn, RemoteAudit, RemoteBuckets, RemoteCheck,
-    RemoteColumn, RemoteError, RemoteTable, RemoteTablePlan, WrittenRemotePart,
+    CountedGroups, CountedValue, InferredRows, PairCandidate, PublishedRemoteColumn, RemoteAudit, RemoteBuckets,
+    RemoteCheck, RemoteColumn, RemoteError, RemoteTable, RemoteTablePlan, WrittenRemotePart,
 };
 pub use remote::release::release_remotely;
 pub use sequential::earlier::{against, earlier_of, external_releases, tuples_of};

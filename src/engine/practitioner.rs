@@ -5,6 +5,7 @@ use crate::microdata::{AttrSet, Table};
 use crate::model::InferredByOthers;
 use crate::report::{ManifestRatio, PractitionerExposures, PractitionerValues};
 use crate::utility;
+use crate::utility::PractitionerKnowledge;
 
 /// The attributes of a release, by what rules say of them.
 #[derive(Clone, Copy)]
@@ -27,14 +28,17 @@ impl PublishedAttributes<'_> {
         table: &Table,
         control: &Control,
     ) -> Result<PractitionerExposures, Cancelled> {
-        let of = table.rows() as u64;
-        let known = utility::practitioner(table, self.published, control)?;
+        Ok(self.described(utility::practitioner(table, self.published, control)?, table.rows() as u64))
+    }
+
+    /// The same with names, of so many rows.
+    pub(in crate::engine) fn described(&self, known: PractitionerKnowledge, of: u64) -> PractitionerExposures {
         let values = known.values.into_iter().map(|InferredByOthers { attribute, inferred }| PractitionerValues {
             attribute: self.names[attribute.index()].clone(),
             protected: self.protected.contains(attribute),
             fixed: ManifestRatio::new(inferred.fixed, of),
             likely: ManifestRatio::new(inferred.likely, of),
         });
-        Ok(PractitionerExposures { unique: ManifestRatio::new(known.unique, of), values: values.collect() })
+        PractitionerExposures { unique: ManifestRatio::new(known.unique, of), values: values.collect() }
     }
 }

@@ -187,6 +187,21 @@ pub(super) fn determined(determinant: &[String], dependents: &[String]) -> Strin
     )
 }
 
+/// The rows that no other row equals in some columns.
+pub(super) fn unique(columns: &[String]) -> String {
+    format!("select count(*) from (select 1 as x from src group by {} having count(*) = 1) u", list("", columns))
+}
+
+/// The rows in groups of `known` with one value of a column, and those in groups where more than half of the rows have one.
+pub(super) fn inferred(known: &[String], column: &str) -> String {
+    let group = list("", known);
+    format!(
+        "select sum(case when most = n then n else 0L end) as fixed, sum(case when most * 2L > n then n else 0L end) as likely from \
+         (select max(m) as most, sum(m) as n from (select {group}, {column}, count(*) as m from src group by {group}, {column}) c group \
+         by {group}) g"
+    )
+}
+
 /// Two columns by name, and others that they may determine together.
 pub(super) struct NamedPair {
     pub(super) pair: [String; 2],

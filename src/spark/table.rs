@@ -13,8 +13,8 @@ use super::source::{SparkSource, identifier, parquet};
 use super::statements::{self, BucketStatements, NamedPair, column, list};
 use super::written;
 use crate::engine::{
-    CountedGroups, CountedValue, PairCandidate, RemoteAudit, RemoteBuckets, RemoteCheck, RemoteColumn, RemoteError,
-    RemoteTable, RemoteTablePlan, WrittenRemotePart,
+    CountedGroups, CountedValue, InferredRows, PairCandidate, RemoteAudit, RemoteBuckets, RemoteCheck, RemoteColumn,
+    RemoteError, RemoteTable, RemoteTablePlan, WrittenRemotePart,
 };
 use crate::privacy::ValueFrequency;
 use crate::publish::ranked::encoded_cell;
@@ -376,6 +376,20 @@ impl<S: SqlSession> RemoteTable for SparkTable<S> {
             *place.ok_or_else(unexpected)? = number(groups)? > 0;
         }
         Ok(refuted)
+    }
+
+    fn unique(&mut self, columns: &[usize]) -> Result<u64, RemoteError> {
+        let columns: Vec<String> = columns.iter().copied().map(column).collect();
+        let found = self.numbers(&statements::unique(&columns))?;
+        found.first().copied().ok_or_else(unexpected)
+    }
+
+    fn inferred(&mut self, known: &[usize], place: usize) -> Result<InferredRows, RemoteError> {
+        let known: Vec<String> = known.iter().copied().map(column).collect();
+        match self.numbers(&statements::inferred(&known, &column(place)))?[..] {
+            [fixed, likely] => Ok(InferredRows { fixed, likely }),
+            _ => Err(unexpected()),
+        }
     }
 
     fn write(&mut self, table: &RemoteTablePlan) -> Result<Vec<WrittenRemotePart>, RemoteError> {

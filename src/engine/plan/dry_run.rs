@@ -1,5 +1,6 @@
 use serde_json::Value;
 
+use super::exposure::RowsAtHand;
 use super::night::PlannedNight;
 use super::types::to_report;
 use super::types::{Plan, PlanComposition, PlanDependencies};
@@ -147,7 +148,8 @@ pub fn dry_run(
     let names = &specification.published_names;
     exposure::add_exposure(&mut plan, design, &permuted, names, control)?;
     if plan.feasible {
-        plan.exposures = Some(exposure::exposures(design, &permuted, names, control)?);
+        let mut rows = RowsAtHand { table: &permuted, control };
+        plan.exposures = Some(exposure::exposures(design, names, &mut rows)?);
     }
     if plan.feasible || !losses::need_made_tables(specification) {
         plan.warnings.extend(losses_of(specification, &prepared, rows, joined, control)?);

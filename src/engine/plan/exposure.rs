@@ -2,6 +2,7 @@
 
 use super::types::{ExposedTo, Plan, PlanExposures, PlanProxy, PlanUniqueRows};
 use crate::control::{Cancelled, Control};
+use crate::engine::error::EngineError;
 use crate::engine::practitioner::PublishedAttributes;
 use crate::microdata::{AttrSet, Table};
 use crate::privacy;
@@ -10,6 +11,8 @@ use crate::privacy::links::Strata;
 use crate::publication::{NoticeKind, TableName};
 use crate::publish::{Design, DesignedTable};
 use crate::report::{ManifestRatio, SpecificationNotice};
+use crate::utility;
+use crate::utility::PractitionerKnowledge;
 
 /// Adds proxies and exposures of the protected attributes to a plan.
 pub(in crate::engine) fn add_exposure(
@@ -57,26 +60,59 @@ pub(in crate::engine) fn add_exposure(
     Ok(())
 }
 
+/// The rows of an original, as exposures count them.
+pub(in crate::engine) trait RowFigures {
+    /// The number of rows.
+    fn rows(&self) -> u64;
+
+    /// The rows that no other row equals in these attributes.
+    fn unique(&mut self, known: AttrSet) -> Result<u64, EngineError>;
+
+    /// What follows of each of these attributes from all others.
+    fn practitioner(&mut self, published: AttrSet) -> Result<PractitionerKnowledge, EngineError>;
+}
+
+/// The rows of a table at hand.
+pub(in crate::engine) struct RowsAtHand<'a> {
+    /// The table.
+    pub(in crate::engine) table: &'a Table,
+    /// Cancels the count.
+    pub(in crate::engine) control: &'a Control,
+}
+
+impl RowFigures for RowsAtHand<'_> {
+    fn rows(&self) -> u64 {
+        self.table.rows() as u64
+    }
+
+    fn unique(&mut self, known: AttrSet) -> Result<u64, EngineError> {
+        self.control.check()?;
+        Ok(Strata::new(self.table, known).sizes().iter().filter(|size| **size == 1).count() as u64)
+    }
+
+    fn practitioner(&mut self, published: AttrSet) -> Result<PractitionerKnowledge, EngineError> {
+        Ok(utility::practitioner(self.table, published, self.control)?)
+    }
+}
+
 /// What no rule of a design would prevent.
 pub(in crate::engine) fn exposures(
     design: &Design,
-    table: &Table,
     names: &[String],
-    control: &Control,
-) -> Result<PlanExposures, Cancelled> {
+    figures: &mut dyn RowFigures,
+) -> Result<PlanExposures, EngineError> {
     let published = design.tables.iter().fold(AttrSet::EMPTY, |all, table| all.union(table.attributes));
     let required = design.details.required(names);
     let protected = design.rules.iter().fold(required, |all, rule| all.union(rule.protects.attributes()));
     let named = |set: AttrSet| set.iter().map(|attr| names[attr.index()].clone()).collect();
     let mut rows = Vec::new();
     for (at, designed) in design.tables.iter().enumerate() {
-        control.check()?;
         let Some(known) = row_side(designed).filter(|known| !known.is_empty()) else { continue };
-        let unique = Strata::new(table, known).sizes().iter().filter(|size| **size == 1).count() as u64;
-        let unique = ManifestRatio::new(unique, table.rows() as u64);
+        let unique = ManifestRatio::new(figures.unique(known)?, figures.rows());
         rows.push(PlanUniqueRows { table: TableName::at(at).0, attributes: named(known), unique });
     }
-    let practitioner = PublishedAttributes { published, protected, names }.practitioner(table, control)?;
+    let attributes = PublishedAttributes { published, protected, names };
+    let practitioner = attributes.described(figures.practitioner(published)?, figures.rows());
     Ok(PlanExposures { rows, unprotected: named(published.minus(protected)), practitioner })
 }
 

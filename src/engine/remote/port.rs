@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::microdata::AttributeType;
+pub use crate::model::InferredRows;
 use crate::privacy::ValueFrequency;
 use crate::publish::ranked::{BucketContent, RankedPlan, UseKey};
 use crate::report::PartFile;
@@ -149,6 +150,18 @@ pub trait RemoteTable {
     /// # Errors
     /// [`RemoteError`]
     fn refuted(&mut self, candidates: &[PairCandidate]) -> Result<Vec<Vec<bool>>, RemoteError>;
+
+    /// The rows that no other row equals in these columns.
+    ///
+    /// # Errors
+    /// [`RemoteError`]
+    fn unique(&mut self, columns: &[usize]) -> Result<u64, RemoteError>;
+
+    /// The rows whose value of a column follows from the columns `known`.
+    ///
+    /// # Errors
+    /// [`RemoteError`]
+    fn inferred(&mut self, known: &[usize], column: usize) -> Result<InferredRows, RemoteError>;
 
     /// Writes the parts of a table.
     ///

@@ -12,12 +12,16 @@ use super::port::{
 };
 use super::release::release_remotely;
 use crate::control::Control;
-use crate::engine::{EngineError, Plan};
+use crate::engine::{DryRunInput, EngineError, Plan, TablePair, dry_run};
+use crate::ledger::EarlierDisclosures;
 use crate::microdata::AttributeType;
+use crate::microdata::formats::IngestLimits;
+use crate::microdata::formats::csv::{CsvOptions, CsvReader, read_table};
+use crate::model::InferredRows;
 use crate::privacy::ValueFrequency;
 use crate::publication::{CompositionMode, Linkage, Unit};
 use crate::publish::ranked::{BucketContent, contents};
-use crate::random::ReleaseKey;
+use crate::random::{RandomStreams, ReleaseKey};
 use crate::report::{Manifest, PartFile, Provenance, WritingEngine};
 use crate::spec::{self, ColumnFacts, DatasetSchema, DocumentSource, Specification};
 
@@ -109,6 +113,29 @@ impl RemoteTable for TableInMemory {
             Ok(self.determined(&of.pair, &of.dependents)?.iter().map(|of| of.errors > 0).collect())
         };
         candidates.iter().map(refuted).collect()
+    }
+
+    fn unique(&mut self, columns: &[usize]) -> Result<u64, RemoteError> {
+        let mut groups: BTreeMap<Vec<&String>, u64> = BTreeMap::new();
+        for row in &self.rows {
+            *groups.entry(columns.iter().map(|&at| &row[at]).collect()).or_default() += 1;
+        }
+        Ok(groups.values().filter(|rows| **rows == 1).count() as u64)
+    }
+
+    fn inferred(&mut self, known: &[usize], column: usize) -> Result<InferredRows, RemoteError> {
+        let mut groups: BTreeMap<Vec<&String>, BTreeMap<&String, u64>> = BTreeMap::new();
+        for row in &self.rows {
+            let group = known.iter().map(|&at| &row[at]).collect();
+            *groups.entry(group).or_default().entry(&row[column]).or_default() += 1;
+        }
+        let mut inferred = InferredRows::default();
+        for values in groups.values() {
+            let (most, rows) = (values.values().max().copied().unwrap_or(0), values.values().sum::<u64>());
+            inferred.fixed += if most == rows { rows } else { 0 };
+            inferred.likely += if most * 2 > rows { rows } else { 0 };
+        }
+        Ok(inferred)
     }
 
     fn write(&mut self, table: &RemoteTablePlan) -> Result<Vec<WrittenRemotePart>, RemoteError> {
@@ -392,6 +419,26 @@ fn a_plan_says_what_would_be_published_and_writes_nothing() {
     assert_eq!(serde_json::to_value(&plan.method_details).unwrap(), manifest["method_details"]);
     let attributes = plan.tables.iter().map(|of| of.attributes.clone()).collect::<Vec<_>>();
     assert_eq!(attributes, [["age", "ward", "disease"]]);
+}
+
+/// What no rule prevents is what a plan counts with the rows at hand.
+#[test]
+fn a_plan_counts_what_no_rule_prevents() {
+    let mut table = rare(600);
+    let plan = planned(&anatomy(2), &mut table).unwrap();
+    let rows = table.rows.iter().map(|row| row.join(",") + "\n");
+    let csv = "age,ward,disease\n".to_owned() + &rows.collect::<String>();
+    let limits = IngestLimits::default();
+    let mut reader = CsvReader::open(csv.as_bytes(), CsvOptions::default(), &limits).unwrap();
+    let at_hand = read_table(&mut reader, None, &limits).unwrap();
+    let (specification, earlier) = (specification(&anatomy(2), &table), EarlierDisclosures::default());
+    let input = DryRunInput { specification: &specification, earlier: &earlier, faults: Vec::new(), republish: None };
+    let pair = TablePair { published: &at_hand, extra: None, dropped: &[] };
+    let with_rows = dry_run(input, pair, &RandomStreams::Identity, &Control::default()).unwrap();
+    let exposures = plan.exposures.unwrap();
+    assert!(exposures.rows[0].unique.count > 0 && exposures.practitioner.values[2].likely.count > 0, "{exposures:?}");
+    assert_eq!(Some(exposures), with_rows.exposures);
+    assert!(plan.warnings.iter().any(|of| of.detail.contains("were not searched")), "{:?}", plan.warnings);
 }
 
 #[test]
