@@ -31,7 +31,7 @@ impl PublishedAttributes<'_> {
         Ok(self.described(utility::practitioner(table, self.published, control)?, table.rows() as u64))
     }
 
-    /// The same with names, of so many rows.
+    /// What was counted, with names; `of` is the number of all rows.
     pub(in crate::engine) fn described(&self, known: PractitionerKnowledge, of: u64) -> PractitionerExposures {
         let values = known.values.into_iter().map(|InferredByOthers { attribute, inferred }| PractitionerValues {
             attribute: self.names[attribute.index()].clone(),

@@ -23,8 +23,8 @@
 //! caller's time, after the locks are taken. Other times stay the caller's.
 //!
 //! **Connections.** Heartbeats have a small pool of their own, so that no upload keeps a worker from extending its lease; a
-//! listener has one connection for wake-ups. LISTEN and the lock of migrations (see `schema`) belong to a session: a pooler in between must pool
-//! sessions, not transactions.
+//! listener has one connection for wake-ups. LISTEN and the lock of migrations (see `schema`) belong to a session: a pooler in
+//! between must pool sessions, not transactions.
 //!
 //! **Erasing.** Postgres does not overwrite what is deleted: it stays in pages until a vacuum, and in its log until that is
 //! recycled. They are out of reach of every query at once, but not of an adversary who has the disk. Of a purged dataset only encrypted rows

@@ -1,6 +1,6 @@
 //! The tables' version: how a database is brought up to date while other processes serve from it.
 //!
-//! A migration waits shortly for the tables that it changes. Behind a longer wait every statement on them would wait, too, and a
+//! A migration waits briefly for the tables that it changes. Behind a longer wait every statement on them would wait, too, and a
 //! transaction that has one table and asks for another would meet a migration that has the other. So it gives way, and is tried again.
 
 use std::time::Duration;
@@ -47,7 +47,7 @@ pub(super) async fn migrate(options: &PgConnectOptions) -> Result<i64, StoreErro
                 if began.elapsed() > PATIENCE {
                     return Err(StoreError::Unavailable(Box::new(error)));
                 }
-                tracing::debug!(tries = tried, error = %error, "the tables are in use, and the migration is tried again");
+                tracing::info!(tries = tried, error = %error, "the tables are in use, and the migration is tried again");
                 tokio::time::sleep(PAUSE).await;
                 tried += 1;
             }
