@@ -47,7 +47,10 @@ pub(super) async fn migrate(options: &PgConnectOptions) -> Result<i64, StoreErro
                 if began.elapsed() > PATIENCE {
                     return Err(StoreError::Unavailable(Box::new(error)));
                 }
-                tracing::info!(tries = tried, error = %error, "the tables are in use, and the migration is tried again");
+                if tried == 1 {
+                    let minutes = PATIENCE.as_secs() / 60;
+                    tracing::warn!(minutes, error = %error, "the tables are in use: the migration is tried again until it gets them");
+                }
                 tokio::time::sleep(PAUSE).await;
                 tried += 1;
             }
