@@ -17,7 +17,7 @@ use crate::people::{
 };
 use crate::ports::{DatasetRecord, Store, StoreError};
 use crate::problem::{Kind, Problem};
-use crate::vault::{ContentHasher, DataKey};
+use crate::vault::{Ciphertext, ContentHasher, DataKey};
 
 /// The rows of a dataset that is stored, chunk by chunk with all columns.
 pub(crate) struct StoredRows<'a> {
@@ -66,7 +66,9 @@ impl<'a> StoredRows<'a> {
     /// # Errors
     /// [`InputError`]
     pub(crate) fn chunk(&self, number: u32) -> Result<Chunk, InputError> {
-        self.columns(number, &(0..self.names.len()).collect::<Vec<_>>())
+        let InputEnv { handle, store, .. } = self.env;
+        let payloads = handle.block_on(store.get_chunk(self.dataset.id, number, self.names.len() as u32))?;
+        self.decode(number, (0..).zip(payloads))
     }
 
     /// Some columns of a chunk, in this order.
@@ -75,13 +77,25 @@ impl<'a> StoredRows<'a> {
     /// [`InputError`]
     pub(crate) fn columns(&self, number: u32, places: &[usize]) -> Result<Chunk, InputError> {
         let InputEnv { handle, store, .. } = self.env;
-        let column = |&place: &usize| -> Result<_, InputError> {
+        let payload = |&place: &usize| -> Result<_, InputError> {
             let column = place as u32;
-            let payload = handle.block_on(store.get_column_chunk(self.dataset.id, number, column))?;
+            Ok((column, handle.block_on(store.get_column_chunk(self.dataset.id, number, column))?))
+        };
+        let payloads: Vec<_> = places.iter().map(payload).collect::<Result<_, _>>()?;
+        self.decode(number, payloads)
+    }
+
+    /// A chunk from columns as they are stored.
+    fn decode(
+        &self,
+        number: u32,
+        payloads: impl IntoIterator<Item = (u32, Option<Ciphertext>)>,
+    ) -> Result<Chunk, InputError> {
+        let column = |(column, payload): (u32, Option<Ciphertext>)| -> Result<_, InputError> {
             let payload = payload.ok_or_else(|| missing(self.env, self.dataset))?;
             Ok(column_of(&self.key, number, column, &payload)?)
         };
-        let columns: Vec<_> = places.iter().map(column).collect::<Result<_, _>>()?;
+        let columns: Vec<_> = payloads.into_iter().map(column).collect::<Result<_, _>>()?;
         Ok(Chunk { rows: columns.first().map_or(0, |column| column.rows() as u32), columns })
     }
 }

@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
+use std::sync::Arc;
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -20,7 +21,7 @@ use crate::people::{
 };
 use crate::ports::{
     AlikeKind, AlikeMark, AnnouncementEnd, CommonMarks, CoverageRecord, CoverageSelection, CoveragesAt,
-    HASHES_PER_CALL, StoreError,
+    HASHES_PER_CALL, MARKS_PER_CALL, StoreError,
 };
 use crate::publication::CompositionMode;
 use crate::report::ManifestIdentity;
@@ -122,7 +123,7 @@ impl<'a> PeopleAudit<'a> {
         let registry = env.handle.block_on(env.store.people_registry(&job.dataset.tenant))?;
         let (names, layout) = (job.columns.clone(), layout(job, &registry)?);
         let hasher = env.vault.content_hasher(&job.dataset.tenant);
-        let mut rows = SubmittedRows { env, job, stored, kept: job.kept.as_deref(), hasher };
+        let mut rows = SubmittedRows { env, job, stored, kept: job.kept.as_deref(), only: None, hasher };
         let facts = derive_facts(&mut rows, &layout, &env.spool, control)?;
         Ok(Self { env, job, names, facts })
     }
@@ -137,7 +138,7 @@ impl<'a> PeopleAudit<'a> {
         let claim = self.claim(entry)?;
         let statements = handle.block_on(store.separations(tenant))?;
         let named = statements.iter().flat_map(|statement| &statement.of).filter_map(dataset_of).collect();
-        let (shared, CoveragesAt { records, samples, .. }) = self.standing(entry.ticket, named)?;
+        let (shared, CoveragesAt { records, samples, .. }) = self.standing(entry.id, entry.ticket, named)?;
         let own = records.iter().find(|record| record.id == entry.id);
         let own = own.ok_or_else(|| StoreError::Unavailable("the announcement of the job has ended".into()))?;
         let recorded = self.recorded(own)?;
@@ -212,6 +213,7 @@ impl<'a> PeopleAudit<'a> {
     /// may be alike: all of one moment.
     fn standing(
         &mut self,
+        own: CoverageId,
         ticket: i64,
         named: BTreeSet<Uuid>,
     ) -> Result<(SharedEvidence, CoveragesAt), PeopleAuditError> {
@@ -221,7 +223,7 @@ impl<'a> PeopleAudit<'a> {
         let mut selection = CoverageSelection { table: Some(table), datasets: named, ..CoverageSelection::default() };
         for _ in 0..MAX_READINGS {
             let before = handle.block_on(store.ledger_moment(tenant))?;
-            let shared = self.shared()?;
+            let shared = self.shared(own)?;
             let nearest = shared.nearest(&self.facts);
             selection.ids = shared.common.keys().chain(shared.blocks.keys()).chain(&nearest).copied().collect();
             selection.sampled = BTreeSet::new();
@@ -242,23 +244,23 @@ impl<'a> PeopleAudit<'a> {
         Err(StoreError::Unavailable("the ledger of people kept changing while it was audited".into()).into())
     }
 
-    /// What coverages have in common with the rows.
-    fn shared(&mut self) -> Result<SharedEvidence, PeopleAuditError> {
+    /// What other coverages have in common with the rows.
+    fn shared(&mut self, own: CoverageId) -> Result<SharedEvidence, PeopleAuditError> {
         let tenant = &self.job.dataset.tenant;
         let InputEnv { handle, store, .. } = self.env;
         let mut shared = SharedEvidence::default();
         for system in &mut self.facts.systems {
             system.persons.batches(HASHES_PER_CALL, |some| -> Result<(), PeopleAuditError> {
                 let some: Vec<KeyedHash> = some.iter().copied().map(hash_of).collect();
-                for (id, number) in handle.block_on(store.common_persons(tenant, &system.name, &some))? {
+                for (id, number) in handle.block_on(store.common_persons(tenant, &system.name, &some, Some(own)))? {
                     *shared.common.entry(id).or_default().entry(system.name.clone()).or_default() += number;
                 }
                 Ok(())
             })?;
         }
         let hashes: Vec<KeyedHash> = decisive_marks(&self.facts).into_iter().map(hash_of).collect();
-        for some in hashes.chunks(HASHES_PER_CALL) {
-            let CommonMarks { held, frequent } = handle.block_on(store.common_marks(tenant, some))?;
+        for some in hashes.chunks(MARKS_PER_CALL) {
+            let CommonMarks { held, frequent } = handle.block_on(store.common_marks(tenant, some, Some(own)))?;
             shared.frequent.extend(frequent.into_iter().map(number_of));
             for (id, mark) in held {
                 let hash = number_of(mark.hash);
@@ -348,6 +350,8 @@ struct SubmittedRows<'a> {
     job: &'a JobContext,
     stored: StoredRows<'a>,
     kept: Option<&'a KeptRows>,
+    /// The chunk of a table that has no other one.
+    only: Option<Arc<Chunk>>,
     hasher: ContentHasher,
 }
 
@@ -358,8 +362,13 @@ impl AuditedRows for SubmittedRows<'_> {
         self.job.dataset.chunks
     }
 
-    fn chunk(&mut self, number: u32) -> Result<Chunk, PeopleAuditError> {
-        Ok(self.stored.chunk(number)?)
+    fn chunk(&mut self, number: u32) -> Result<Arc<Chunk>, PeopleAuditError> {
+        if let Some(only) = &self.only {
+            return Ok(Arc::clone(only));
+        }
+        let chunk = Arc::new(self.stored.chunk(number)?);
+        self.only = (self.chunks() == 1).then(|| Arc::clone(&chunk));
+        Ok(chunk)
     }
 
     fn is_kept(&self, chunk: u32, row: usize) -> bool {

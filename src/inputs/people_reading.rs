@@ -18,8 +18,8 @@ use crate::people::{
     CoverageId, Evidence, KeyedHash, LiveCoverage, Resemblance, SeparationStatement, SignatureSample, TwinBound,
 };
 use crate::ports::{
-    AlikeKind, CommonMarks, CoverageRecord, CoverageSelection, CoverageState, CoveragesAt, HASHES_PER_CALL,
-    LedgerMoment, PeopleStore, StoreError,
+    AlikeKind, CommonMarks, CoverageRecord, CoverageSelection, CoverageState, CoveragesAt, LedgerMoment,
+    MARKS_PER_CALL, PeopleStore, StoreError,
 };
 
 /// Coverages whose samples of signatures are read whole: those with most common signatures.
@@ -129,7 +129,7 @@ impl PeopleReading {
         for system in people.evidence.systems.keys() {
             let mut persons = people.batches(store, PersonPlace { tenant, system });
             while let Some(some) = persons.next().await? {
-                for (id, number) in store.common_persons(tenant, system, &some).await? {
+                for (id, number) in store.common_persons(tenant, system, &some, None).await? {
                     *reading.persons.entry(id).or_default().entry(system.clone()).or_default() += number;
                 }
             }
@@ -148,8 +148,8 @@ impl PeopleReading {
         let mut signatures: BTreeMap<CoverageId, BTreeSet<KeyedHash>> = BTreeMap::new();
         let mut of_one_row: BTreeMap<CoverageId, BTreeSet<(KeyedHash, u16)>> = BTreeMap::new();
         let mut unknown = BTreeSet::new();
-        for some in evidence.telling_marks().chunks(HASHES_PER_CALL) {
-            let CommonMarks { held, frequent } = store.common_marks(tenant, some).await?;
+        for some in evidence.telling_marks().chunks(MARKS_PER_CALL) {
+            let CommonMarks { held, frequent } = store.common_marks(tenant, some, None).await?;
             unknown.extend(frequent);
             for (id, mark) in held {
                 let AlikeKind::Signature(sample) = mark.kind else {

@@ -152,6 +152,14 @@ pub trait DatasetStore: Send + Sync {
         column_no: u32,
     ) -> Result<Option<Ciphertext>, StoreError>;
 
+    /// Reads the first `columns` columns of a chunk, in their order; `None` for one that is not there (any more).
+    async fn get_chunk(
+        &self,
+        dataset: Uuid,
+        chunk_no: u32,
+        columns: u32,
+    ) -> Result<Vec<Option<Ciphertext>>, StoreError>;
+
     /// Makes an upload visible, under the key that it began with.
     ///
     /// # Errors

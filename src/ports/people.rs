@@ -22,7 +22,8 @@ use crate::people::{
 /// Most hashes of one call.
 pub const HASHES_PER_CALL: usize = 1000;
 
-/// Most marks that are added at once: all of a table. A transaction for each thousand would write the same pages again.
+/// Most marks that are added or looked up at once: all of a table. A transaction for each thousand would write the same pages
+/// again.
 pub const MARKS_PER_CALL: usize = 16_384;
 
 /// A mark by which tables are alike.
@@ -358,12 +359,13 @@ pub trait PeopleStore: Send + Sync {
         selection: &CoverageSelection,
     ) -> Result<CoveragesAt, StoreError>;
 
-    /// How many of these persons stand in which pending or live coverage, at most [`HASHES_PER_CALL`] persons.
+    /// How many of these persons stand in which pending or live coverage but `except`, at most [`HASHES_PER_CALL`] persons.
     async fn common_persons(
         &self,
         tenant: &str,
         system: &str,
         persons: &[KeyedHash],
+        except: Option<CoverageId>,
     ) -> Result<BTreeMap<CoverageId, u64>, StoreError>;
 
     /// Which of these persons stand in a live coverage, at most [`HASHES_PER_CALL`] persons.
@@ -383,9 +385,14 @@ pub trait PeopleStore: Send + Sync {
         persons: &[KeyedHash],
     ) -> Result<BTreeSet<KeyedHash>, StoreError>;
 
-    /// Which of these marks stand in which pending or live coverage, at most [`HASHES_PER_CALL`] hashes. Of a hash that more
-    /// than five have, it is not said which: it says nothing of any.
-    async fn common_marks(&self, tenant: &str, hashes: &[KeyedHash]) -> Result<CommonMarks, StoreError>;
+    /// Which of these marks stand in which pending or live coverage, at most [`MARKS_PER_CALL`] hashes. Of a hash that more
+    /// than five have, it is not said which: it says nothing of any. `except` is taken to have all of them, and is not named.
+    async fn common_marks(
+        &self,
+        tenant: &str,
+        hashes: &[KeyedHash],
+        except: Option<CoverageId>,
+    ) -> Result<CommonMarks, StoreError>;
 
     /// For each sample of signatures of a coverage, whether it is cut.
     ///

@@ -107,7 +107,7 @@ pub(crate) async fn a_series_becomes_a_population(bench: &impl Bench) {
     let [only] = &standing(&*store).await[..] else { panic!("one coverage stays") };
     assert_eq!((&only.coverage.datasets, &only.coverage.tables), (&[gone].into(), &[hash(2)].into()));
     assert_eq!(only.coverage.populations, BTreeSet::from(["people".to_owned()]));
-    assert_eq!(store.common_marks(TENANT, &[block.hash]).await.unwrap().held, [(only.id, block)]);
+    assert_eq!(store.common_marks(TENANT, &[block.hash], None).await.unwrap().held, [(only.id, block)]);
 
     // a published population only grows: one that is defined otherwise is not adopted
     let other = NamedPopulation { name: "people".to_owned(), population: population(&["other"]) };

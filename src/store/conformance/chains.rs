@@ -295,13 +295,13 @@ pub(crate) async fn each_person_of_a_chain_is_covered_once(bench: &impl Bench) {
     // the persons of a held night stand apart from it, and come in or go with the decision
     let unread = covered(&*store, held(night(&*store, 3, id, 2).await), &[5, 6], Some(second.clone())).await;
     assert_eq!(live(&*store).await.len(), 2);
-    assert_eq!(store.common_persons(TENANT, "k", &[hash(6)]).await.unwrap().len(), 1);
+    assert_eq!(store.common_persons(TENANT, "k", &[hash(6)], None).await.unwrap().len(), 1);
     let changes = async || store.ledger_moment(TENANT).await.unwrap().changes;
     let before = changes().await;
     act(&*store, unread.release.id, ReleaseAction::Reject).await;
     only(5, 1..6).await;
     assert_eq!(changes().await, before + 1, "what was read of its persons holds no longer");
-    assert_eq!(store.common_persons(TENANT, "k", &[hash(6)]).await.unwrap().len(), 0);
+    assert_eq!(store.common_persons(TENANT, "k", &[hash(6)], None).await.unwrap().len(), 0);
     let approved = covered(&*store, held(night(&*store, 4, id, 2).await), &[5, 6, 7], Some(second.clone())).await;
     let before = changes().await;
     act(&*store, approved.release.id, ReleaseAction::Approve).await;

@@ -100,7 +100,7 @@ pub(super) async fn live(store: &dyn Store, population: &str, persons: &[u128], 
 
 async fn common(store: &dyn Store, tenant: &str, system: &str, persons: &[u128]) -> BTreeMap<CoverageId, u64> {
     let persons: Vec<KeyedHash> = persons.iter().copied().map(hash).collect();
-    store.common_persons(tenant, system, &persons).await.unwrap()
+    store.common_persons(tenant, system, &persons, None).await.unwrap()
 }
 
 pub(crate) async fn a_population_is_read_as_it_was_defined(bench: &impl Bench) {
@@ -234,10 +234,10 @@ pub(crate) async fn marks_are_read_as_they_were_written(bench: &impl Bench) {
         mark(7, AlikeKind::Signature(1), 1),
     ];
     store.add_alike_marks(TENANT, id, &marks).await.unwrap();
-    let found = store.common_marks(TENANT, &[hash(5), hash(7), hash(8)]).await.unwrap();
+    let found = store.common_marks(TENANT, &[hash(5), hash(7), hash(8)], None).await.unwrap();
     assert_eq!(found.held, [(id, marks[0]), (id, marks[1]), (id, marks[3])]);
     assert!(found.frequent.is_empty());
-    assert_eq!(store.common_marks("x", &[hash(5)]).await.unwrap(), CommonMarks::default());
+    assert_eq!(store.common_marks("x", &[hash(5)], None).await.unwrap(), CommonMarks::default());
     let signature = |number, rows| Signature { hash: hash(number), rows };
     let sampled = |ids: &[CoverageId]| CoverageSelection {
         sampled: ids.iter().copied().collect(),
@@ -265,10 +265,14 @@ pub(crate) async fn a_mark_of_many_coverages_says_nothing(bench: &impl Bench) {
     for coverages in 1..=6 {
         let id = announced(&*store, "clinic", &[coverages], coverages).await;
         store.add_alike_marks(TENANT, id, &[mark]).await.unwrap();
-        let found = store.common_marks(TENANT, &[hash(5), hash(6)]).await.unwrap();
+        let found = store.common_marks(TENANT, &[hash(5), hash(6)], None).await.unwrap();
         // its own and four others
         assert_eq!(found.held.len() as u128, if coverages <= 5 { coverages } else { 0 });
         assert_eq!(found.frequent, if coverages <= 5 { BTreeSet::new() } else { BTreeSet::from([hash(5)]) });
+        let others = store.common_marks(TENANT, &[hash(5), hash(6)], Some(id)).await.unwrap();
+        assert_eq!(others.frequent, found.frequent, "the one that is left out counts");
+        let held: Vec<_> = found.held.into_iter().filter(|(of, _)| *of != id).collect();
+        assert_eq!(others.held, held);
     }
 }
 
@@ -282,7 +286,7 @@ pub(crate) async fn a_void_announcement_leaves_nothing(bench: &impl Bench) {
         store.end_announcement(TENANT, id, &AnnouncementEnd::Void).await.unwrap();
     }
     assert!(common(&*store, TENANT, "k", &[1, 2]).await.is_empty());
-    assert_eq!(store.common_marks(TENANT, &[hash(5)]).await.unwrap(), CommonMarks::default());
+    assert_eq!(store.common_marks(TENANT, &[hash(5)], None).await.unwrap(), CommonMarks::default());
     assert!(is_conflict(&store.draw_ticket(TENANT, id).await));
     assert!(is_conflict(&store.end_announcement(TENANT, id, &AnnouncementEnd::Live).await));
     live(&*store, "clinic", &[3], 2).await;

@@ -21,7 +21,8 @@ const COMMON_PERSONS: &str = "\
 -- common_persons
 SELECT c.coverage, COUNT(*) FROM UNNEST($3) AS w (hash)
 JOIN covered AS c ON c.system = (SELECT id FROM key_systems WHERE tenant = $1 AND name = $2) AND c.hash = w.hash
-JOIN coverages AS v ON v.id = c.coverage WHERE v.state <> 'void' GROUP BY c.coverage";
+JOIN coverages AS v ON v.id = c.coverage
+WHERE v.state <> 'void' AND (CAST($4 AS BIGINT) IS NULL OR c.coverage <> $4) GROUP BY c.coverage";
 
 const PUBLISHED_PERSONS: &str = "\
 -- published_persons
@@ -34,16 +35,17 @@ const COVERAGE_PERSONS: &str = "\
 SELECT c.hash FROM covered AS c JOIN coverages AS v ON v.id = c.coverage
 WHERE v.tenant = $1 AND c.coverage = $2 AND c.system = $3 AND ($4 IS NULL OR c.hash > $4) ORDER BY c.hash LIMIT $5";
 
-/// A mark that more than four other coverages have says nothing of any, hence no more are read, and one row without a
+/// A mark that as many coverages have as the limit says nothing of any, hence no more are read, and one row without a
 /// coverage stands for all; without a bound, the marks of small domains would grow with each night.
 const COMMON_MARKS: &str = "\
 -- common_marks
-SELECT CASE WHEN h.holders < 6 THEN h.coverage END AS coverage, w.hash, h.kind, h.weight FROM UNNEST($2) AS w (hash)
+SELECT CASE WHEN h.holders < $4 THEN h.coverage END AS coverage, w.hash, h.kind, h.weight FROM UNNEST($2) AS w (hash)
 CROSS JOIN LATERAL (
   SELECT coverage, kind, weight, COUNT(*) OVER () AS holders, ROW_NUMBER() OVER () AS place FROM (
   SELECT a.coverage, a.kind, a.weight FROM alike AS a JOIN coverages AS v ON v.id = a.coverage
-  WHERE a.hash = w.hash AND v.tenant = $1 AND v.state <> 'void' LIMIT 6) AS few) AS h
-WHERE h.holders < 6 OR h.place = 1";
+  WHERE a.hash = w.hash AND v.tenant = $1 AND v.state <> 'void' AND (CAST($3 AS BIGINT) IS NULL OR a.coverage <> $3)
+  LIMIT $4) AS few) AS h
+WHERE h.holders < $4 OR h.place = 1";
 
 const MARKS_OF: &str = "\
 -- marks_of
@@ -98,8 +100,9 @@ impl PostgresStore {
         tenant: &str,
         system: &str,
         persons: &[KeyedHash],
+        except: Option<i64>,
     ) -> Result<Vec<(i64, i64)>, StoreError> {
-        run_sql!(query_as.fetch_all, &self.pool, COMMON_PERSONS, tenant, system, bytes(persons)).map_err(failed)
+        run_sql!(query_as.fetch_all, &self.pool, COMMON_PERSONS, tenant, system, bytes(persons), except).map_err(failed)
     }
 
     pub(in crate::store) async fn find_published_persons(
@@ -119,8 +122,10 @@ impl PostgresStore {
         &self,
         tenant: &str,
         hashes: &[KeyedHash],
+        except: Option<i64>,
     ) -> Result<Vec<CommonMarkRow>, StoreError> {
-        run_sql!(query_as.fetch_all, &self.pool, COMMON_MARKS, tenant, bytes(hashes)).map_err(failed)
+        let limit = CommonMarkRow::limit(except);
+        run_sql!(query_as.fetch_all, &self.pool, COMMON_MARKS, tenant, bytes(hashes), except, limit).map_err(failed)
     }
 }
 

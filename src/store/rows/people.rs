@@ -122,6 +122,9 @@ pub(in crate::store) struct PersonRange {
     pub(in crate::store) most: i64,
 }
 
+/// Coverages that are named of a mark: what more have says nothing of any.
+const NAMED_HOLDERS: i64 = 5;
+
 #[derive(FromRow)]
 pub(in crate::store) struct CommonMarkRow {
     /// None of a mark that many have.
@@ -131,6 +134,11 @@ pub(in crate::store) struct CommonMarkRow {
 }
 
 impl CommonMarkRow {
+    /// The number of coverages from which on it is not said who has a mark. One that is left out has it, too.
+    pub(in crate::store) fn limit(except: Option<i64>) -> i64 {
+        NAMED_HOLDERS + 1 - i64::from(except.is_some())
+    }
+
     pub(in crate::store) fn new(hash: KeyedHash, MarkHolder(coverage, kind, weight): MarkHolder) -> Self {
         Self { coverage: Some(coverage), row: AlikeRow { hash: hash.to_bytes().to_vec(), kind, weight } }
     }

@@ -44,6 +44,18 @@ both_stores! {
             Ok(payload.map(Ciphertext::from_stored))
         }
 
+        async fn get_chunk(
+            &self,
+            dataset: Uuid,
+            chunk_no: u32,
+            columns: u32,
+        ) -> Result<Vec<Option<Ciphertext>>, StoreError> {
+            let payloads: Vec<Option<Vec<u8>>> = run_sql!(
+                query_scalar.fetch_all, self.reader(), sql::GET_CHUNK, dataset, i64::from(chunk_no), i64::from(columns)
+            ).map_err(failed)?;
+            Ok(payloads.into_iter().map(|payload| payload.map(Ciphertext::from_stored)).collect())
+        }
+
         async fn insert_dataset(&self, dataset: &DatasetRecord, audit_entry: &AuditEntry) -> Result<(), StoreError> {
             run_transaction("insert_dataset", || self.try_insert_dataset(dataset, audit_entry)).await
         }

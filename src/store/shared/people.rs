@@ -215,8 +215,9 @@ both_stores! {
             tenant: &str,
             system: &str,
             persons: &[KeyedHash],
+            except: Option<CoverageId>,
         ) -> Result<BTreeMap<CoverageId, u64>, StoreError> {
-            let found = self.find_common_persons(tenant, system, persons).await?;
+            let found = self.find_common_persons(tenant, system, persons, except.map(|id| id.0)).await?;
             found.into_iter().map(|(id, common)| Ok((CoverageId(id), number(common)?))).collect()
         }
 
@@ -239,8 +240,13 @@ both_stores! {
             self.find_published_persons(tenant, system, persons, Some(job)).await
         }
 
-        async fn common_marks(&self, tenant: &str, hashes: &[KeyedHash]) -> Result<CommonMarks, StoreError> {
-            common_marks(self.find_common_marks(tenant, hashes).await?)
+        async fn common_marks(
+            &self,
+            tenant: &str,
+            hashes: &[KeyedHash],
+            except: Option<CoverageId>,
+        ) -> Result<CommonMarks, StoreError> {
+            common_marks(self.find_common_marks(tenant, hashes, except.map(|id| id.0)).await?)
         }
 
         async fn sample_cuts(&self, tenant: &str, coverage: CoverageId) -> Result<Vec<bool>, StoreError> {

@@ -21,7 +21,7 @@ const COMMON_PERSONS: &str = "\
 SELECT c.coverage, COUNT(*) FROM json_each($3) AS w
 CROSS JOIN covered AS c
 ON c.system = (SELECT id FROM key_systems WHERE tenant = $1 AND name = $2) AND c.hash = unhex(w.value)
-JOIN coverages AS v ON v.id = c.coverage WHERE v.state <> 'void' GROUP BY c.coverage";
+JOIN coverages AS v ON v.id = c.coverage WHERE v.state <> 'void' AND ($4 IS NULL OR c.coverage <> $4) GROUP BY c.coverage";
 
 /// In one row, like [`COMMON_MARKS`].
 const PUBLISHED_PERSONS: &str = "\
@@ -37,17 +37,19 @@ const COVERAGE_PERSONS: &str = "\
 SELECT json_group_array(hash) FROM (SELECT hex(c.hash) AS hash FROM covered AS c JOIN coverages AS v ON v.id = c.coverage
 WHERE v.tenant = $1 AND c.coverage = $2 AND c.system = $3 AND ($4 IS NULL OR c.hash > $4) ORDER BY c.hash LIMIT $5)";
 
-/// A mark that more than four other coverages have says nothing of any, hence no more are read, and none is named; without
-/// a bound, the marks of small domains would grow with each night. In one row: each row that is fetched wakes the thread
-/// of the caller.
+/// A mark that as many coverages have as the limit says nothing of any, hence no more are read, and none is named; without
+/// a bound, the marks of small domains would grow with each night. Nearly all that are asked for are nowhere: of these no list
+/// is begun. In one row: each row that is fetched wakes the thread of the caller.
 const COMMON_MARKS: &str = "\
 -- common_marks
 WITH found AS MATERIALIZED (SELECT w.value AS hash, (
   SELECT json_group_array(json_array(coverage, kind, weight)) FROM (
     SELECT a.coverage, a.kind, a.weight FROM alike AS a JOIN coverages AS v ON v.id = a.coverage
-    WHERE a.hash = unhex(w.value) AND v.tenant = $1 AND v.state <> 'void' LIMIT 6)) AS holders
-FROM json_each($2) AS w)
-SELECT json_group_array(json_array(hash, json(IIF(json_array_length(holders) < 6, holders, '[]')))) FROM found
+    WHERE a.hash = unhex(w.value) AND v.tenant = $1 AND v.state <> 'void' AND ($3 IS NULL OR a.coverage <> $3)
+    LIMIT $4)) AS holders
+FROM json_each($2) AS w
+WHERE EXISTS (SELECT 1 FROM alike AS e WHERE e.hash = unhex(w.value) AND ($3 IS NULL OR e.coverage <> $3)))
+SELECT json_group_array(json_array(hash, json(IIF(json_array_length(holders) < $4, holders, '[]')))) FROM found
 WHERE holders <> '[]'";
 
 /// In one row, like [`COMMON_MARKS`].
@@ -105,8 +107,10 @@ impl SqliteStore {
         tenant: &str,
         system: &str,
         persons: &[KeyedHash],
+        except: Option<i64>,
     ) -> Result<Vec<(i64, i64)>, StoreError> {
-        run_sql!(query_as.fetch_all, &self.reader, COMMON_PERSONS, tenant, system, Json(persons)).map_err(failed)
+        run_sql!(query_as.fetch_all, &self.reader, COMMON_PERSONS, tenant, system, Json(persons), except)
+            .map_err(failed)
     }
 
     pub(in crate::store) async fn find_published_persons(
@@ -126,9 +130,12 @@ impl SqliteStore {
         &self,
         tenant: &str,
         hashes: &[KeyedHash],
+        except: Option<i64>,
     ) -> Result<Vec<CommonMarkRow>, StoreError> {
+        let limit = CommonMarkRow::limit(except);
         let found: Json<Vec<(KeyedHash, Vec<MarkHolder>)>> =
-            run_sql!(query_scalar.fetch_one, &self.reader, COMMON_MARKS, tenant, Json(hashes)).map_err(failed)?;
+            run_sql!(query_scalar.fetch_one, &self.reader, COMMON_MARKS, tenant, Json(hashes), except, limit)
+                .map_err(failed)?;
         let rows = |(hash, holders): (KeyedHash, Vec<MarkHolder>)| match holders.is_empty() {
             true => vec![CommonMarkRow::frequent(hash)],
             false => holders.into_iter().map(|holder| CommonMarkRow::new(hash, holder)).collect(),

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::io;
 use std::path::Path;
+use std::sync::Arc;
 
 use sha2::{Digest, Sha256};
 use unicode_normalization::UnicodeNormalization;
@@ -46,11 +47,11 @@ pub trait AuditedRows {
     /// How many chunks there are.
     fn chunks(&self) -> u32;
 
-    /// A chunk with all columns.
+    /// A chunk with all columns. Each is asked for twice.
     ///
     /// # Errors
     /// If it cannot be read.
-    fn chunk(&mut self, number: u32) -> Result<Chunk, Self::Error>;
+    fn chunk(&mut self, number: u32) -> Result<Arc<Chunk>, Self::Error>;
 
     /// Whether the release publishes a row of a chunk.
     fn is_kept(&self, chunk: u32, row: usize) -> bool;

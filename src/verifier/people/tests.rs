@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
+use std::sync::Arc;
 
 use proptest::prelude::*;
 use sha2::{Digest, Sha256};
@@ -92,8 +93,8 @@ impl AuditedRows for TextRows {
         self.chunks.len() as u32
     }
 
-    fn chunk(&mut self, number: u32) -> Result<Chunk, TestError> {
-        Ok(Self::chunk_of(&self.chunks[number as usize], self.columns()))
+    fn chunk(&mut self, number: u32) -> Result<Arc<Chunk>, TestError> {
+        Ok(Arc::new(Self::chunk_of(&self.chunks[number as usize], self.columns())))
     }
 
     fn is_kept(&self, chunk: u32, row: usize) -> bool {

@@ -137,6 +137,7 @@ faulty! {
         fn begin_upload(dataset: Uuid, wrapped_key: &[u8]) -> ();
         fn put_column_chunks(dataset: Uuid, chunk_no: u32, columns: &[(u32, Ciphertext)]) -> ();
         fn get_column_chunk(dataset: Uuid, chunk_no: u32, column_no: u32) -> Option<Ciphertext>;
+        fn get_chunk(dataset: Uuid, chunk_no: u32, columns: u32) -> Vec<Option<Ciphertext>>;
         fn insert_dataset(dataset: &DatasetRecord, audit_entry: &AuditEntry) -> ();
         fn discard_upload(id: Uuid) -> ();
         fn dataset(tenant: &str, id: Uuid) -> Option<DatasetRecord>;
@@ -217,10 +218,10 @@ faulty! {
         fn ledger_moment(tenant: &str) -> LedgerMoment;
         fn published_places(tenant: &str) -> BTreeSet<Place>;
         fn select_coverages(tenant: &str, ticket: i64, selection: &CoverageSelection) -> CoveragesAt;
-        fn common_persons(tenant: &str, system: &str, persons: &[KeyedHash]) -> BTreeMap<CoverageId, u64>;
+        fn common_persons(tenant: &str, system: &str, persons: &[KeyedHash], except: Option<CoverageId>) -> BTreeMap<CoverageId, u64>;
         fn published_persons(tenant: &str, system: &str, persons: &[KeyedHash]) -> BTreeSet<KeyedHash>;
         fn persons_of_job(tenant: &str, job: Uuid, system: &str, persons: &[KeyedHash]) -> BTreeSet<KeyedHash>;
-        fn common_marks(tenant: &str, hashes: &[KeyedHash]) -> CommonMarks;
+        fn common_marks(tenant: &str, hashes: &[KeyedHash], except: Option<CoverageId>) -> CommonMarks;
         fn sample_cuts(tenant: &str, coverage: CoverageId) -> Vec<bool>;
         fn end_announcement(tenant: &str, coverage: CoverageId, end: &AnnouncementEnd) -> ();
         fn void_announcements(tenant: &str, job: Uuid, held: Option<LeaseToken>) -> u64;
