@@ -16,6 +16,7 @@ mod record_key;
 mod relate;
 mod remedies;
 mod republication;
+mod reuse;
 mod series;
 mod service;
 mod statements;

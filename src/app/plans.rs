@@ -124,7 +124,7 @@ impl AppService {
             Some(_) => None,
             None => {
                 let key = self.reuse_key(context, &composition).await?;
-                self.reused_release(context, &composition, key).await?
+                self.reused_release(context, &composition, key.releases.standing).await?
             }
         };
         let admission = &composition.people.admission;

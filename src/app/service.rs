@@ -21,17 +21,14 @@ use crate::inputs::{
 use crate::microdata::ColumnProfile;
 use crate::microdata::formats::IngestLimits;
 use crate::ports::{
-    AuditAction, AuditEntry, CancelOutcome, DatasetRecord, JobRecord, JobStatus, NewJob, Notifier, ReleaseRecord,
-    Store, StoreError,
+    AuditAction, AuditEntry, CancelOutcome, DatasetRecord, JobRecord, JobStatus, KeyedReleases, NewJob, Notifier,
+    ReleaseRecord, Store, StoreError,
 };
 use crate::problem::{Fault, Kind, Problem};
 use crate::report::InternalReport;
-use crate::spec::{DatasetSchema, DocumentSource, ParsedDocument, PeopleChoice, Specification};
+use crate::spec::{DatasetSchema, DocumentSource, ParsedDocument, PeopleChoice};
 use crate::vault::{CiphertextContext, Purpose, Secret, Vault, VaultError};
 use crate::{engine, meter, spec};
-
-/// Nights of one population that may be submitted while none of them is published, and are still known again.
-const MAX_NIGHTS_AT_ONCE: u64 = 1_024;
 
 /// Draws release keys.
 pub type ReleaseKeySource = Arc<dyn Fn() -> Result<Secret, VaultError> + Send + Sync>;
@@ -355,8 +352,8 @@ impl AppService {
             return Err(Problem::new(Kind::Forbidden, format!("{what} needs the scope {scope}")).with("scope", scope));
         }
         let composition = context.composition(&self.env()).await?;
-        let reuse_key = self.reuse_key(&context, &composition).await?;
-        let people = self.check_job(&context, composition, reuse_key).await?;
+        let reuse = self.reuse_key(&context, &composition).await?;
+        let people = self.check_job(&context, composition, reuse.releases).await?;
         self.must_have_room(&dataset.tenant).await?;
         let now = self.clock.now();
         let wrapped_key =
@@ -371,7 +368,7 @@ impl AppService {
             dataset: dataset.id,
             series: dataset.series.clone(),
             method: specification.method.name().to_owned(),
-            reuse_key,
+            reuse_key: reuse.key,
             specification: specification.normalized.clone(),
             priority: specification.priority,
             reason: specification.reason.clone(),
@@ -396,15 +393,15 @@ impl AppService {
         &self,
         context: &JobContext,
         composition: CompositionContext,
-        reuse_key: [u8; 32],
+        releases: KeyedReleases,
     ) -> Result<Option<JudgedPeople>, Problem> {
         let JobContext { dataset, profiles, specification, .. } = context;
         self.budget.check(job_memory(dataset, profiles, specification))?;
-        if let Some((release, status)) = self.store.ended_release(&dataset.tenant, &reuse_key).await? {
+        if let Some((release, status)) = releases.ended {
             return Err(crate::ports::release_ended_problem(&status, release));
         }
         let env = self.env();
-        let is_reused = self.reused_release(context, &composition, reuse_key).await?.is_some();
+        let is_reused = self.reused_release(context, &composition, releases.standing).await?.is_some();
         let CompositionContext { earlier, people, clash, .. } = composition;
         let is_admitted = clash.is_none();
         if let Some(population) = context.chain().filter(|_| is_admitted && !is_reused) {
@@ -419,22 +416,6 @@ impl AppService {
         Ok(is_admitted.then_some(people))
     }
 
-    /// The release of an earlier job that equals this one: it is returned in place of a new one. A caller gets the release of another
-    /// dataset only if the caller may publish these people.
-    pub(super) async fn reused_release(
-        &self,
-        JobContext { dataset, .. }: &JobContext,
-        composition: &CompositionContext,
-        key: [u8; 32],
-    ) -> Result<Option<Uuid>, Problem> {
-        let Some(id) = self.store.standing_release(&dataset.tenant, &key).await? else { return Ok(None) };
-        if composition.clash.is_none() {
-            return Ok(Some(id));
-        }
-        let release = self.store.release(&dataset.tenant, id).await?;
-        Ok(release.filter(|release| release.dataset == dataset.id).map(|release| release.id))
-    }
-
     /// Submissions at the very same moment may together exceed the limit by their number.
     async fn must_have_room(&self, tenant: &str) -> Result<(), Problem> {
         let (limit, found) = (self.max_queued_jobs, self.store.queued_jobs(tenant).await);
@@ -444,95 +425,6 @@ impl AppService {
         }
         let detail = format!("{found} jobs wait already; {limit} may wait at the same time");
         Err(Problem::new(Kind::Quota, detail).with("limit", limit).with("found", found).retry_after(10))
-    }
-
-    /// Under one key, one release: tenant, content, and everything in the specification that has an effect. Of the same people,
-    /// another content is the same if all that the job publishes is. A release from before coverages has a key with its series,
-    /// which `composition` knows.
-    ///
-    /// # Errors
-    /// The store's problem.
-    pub(super) async fn reuse_key(
-        &self,
-        context: &JobContext,
-        composition: &CompositionContext,
-    ) -> Result<[u8; 32], Problem> {
-        let JobContext { dataset, specification, .. } = context;
-        let key = |series: Option<&str>, content: &[u8; 32]| {
-            let mut hash = self.vault.content_hasher(&dataset.tenant);
-            hash.update(b"reuse\0");
-            if let Some(series) = series {
-                hash.update(&(series.len() as u64).to_le_bytes());
-                hash.update(series.as_bytes());
-            }
-            hash.update(content);
-            hash.update(specification.reuse_form.to_string().as_bytes());
-            hash.finish()
-        };
-        let (own, content) = (key(None, &dataset.content_hash), &dataset.content_hash);
-        if let Some(population) = context.chain() {
-            return Ok(self.night_key(&dataset.tenant, population, &own).await?);
-        }
-        for key in composition.versions.keys().map(|series| key(Some(series), content)).chain([own]) {
-            if self.is_taken(&dataset.tenant, &key).await? {
-                return Ok(key);
-            }
-        }
-        for (content, other) in &composition.others {
-            let key = key(None, content);
-            if self.is_taken(&dataset.tenant, &key).await? && self.says_the_same(dataset, *other, specification).await?
-            {
-                return Ok(key);
-            }
-        }
-        Ok(own)
-    }
-
-    /// The key of a night, which is that of the last one if both are equal: an equal table after another one is a new night.
-    async fn night_key(&self, tenant: &str, population: &str, own: &[u8; 32]) -> Result<[u8; 32], StoreError> {
-        let chain = self.store.chain(tenant, population).await?;
-        let after = |version: u64| {
-            let mut hash = self.vault.content_hasher(tenant);
-            hash.update(b"night\0");
-            hash.update(own);
-            hash.update(&version.to_be_bytes());
-            hash.finish()
-        };
-        if let Some(last) = chain.as_ref().and_then(|chain| chain.pending.or(chain.current)) {
-            // jobs that were submitted at once go on from each other, each under the key of the night that it saw
-            let seen = last.version.saturating_sub(MAX_NIGHTS_AT_ONCE)..last.version;
-            let mut keys = seen.rev().map(after);
-            let equal = match self.store.release(tenant, last.release).await? {
-                Some(release) => keys.find(|key| *key == release.reuse_key),
-                None => match keys.next() {
-                    Some(key) if self.is_taken(tenant, &key).await? => Some(key),
-                    _ => None,
-                },
-            };
-            if let Some(key) = equal {
-                return Ok(key);
-            }
-        }
-        Ok(after(chain.map_or(0, |chain| chain.version())))
-    }
-
-    /// Whether a release has or had a key.
-    async fn is_taken(&self, tenant: &str, key: &[u8; 32]) -> Result<bool, StoreError> {
-        let stands = self.store.standing_release(tenant, key).await?.is_some();
-        Ok(stands || self.store.ended_release(tenant, key).await?.is_some())
-    }
-
-    /// Whether all that a job publishes of a dataset is the same in another one.
-    async fn says_the_same(
-        &self,
-        dataset: &DatasetRecord,
-        other: Uuid,
-        specification: &Specification,
-    ) -> Result<bool, StoreError> {
-        let own = self.store.evidence(&dataset.tenant, dataset.id).await?;
-        let theirs = self.store.evidence(&dataset.tenant, other).await?;
-        let both = own.zip(theirs);
-        Ok(both.is_some_and(|(own, theirs)| own.says_the_same(&theirs, &specification.names)))
     }
 }
 

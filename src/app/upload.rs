@@ -1,5 +1,6 @@
 //! Uploads: a stream of bytes becomes chunks in the store, and a dataset once all of them are there.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::io::Read;
 use std::path::PathBuf;
@@ -204,7 +205,7 @@ impl<'a> Upload<'a> {
 
         let (key, wrapped_key) = self.service.vault.fresh_data_key(self.id).map_err(StoreError::from)?;
         self.handle.block_on(self.service.store.begin_upload(self.id, &wrapped_key))?;
-        let mut stored = StoredChunks { upload: self, key, chunks: 0 };
+        let mut stored = StoredChunks { upload: self, key, chunks: 0, first: None };
         let mut content = TableContentHash::new(self.hasher(), &names);
         let mut collected = CollectedPeople {
             record_key: request
@@ -221,8 +222,8 @@ impl<'a> Upload<'a> {
                 record_key.add(&chunk)?;
             }
             collected.evidence.add(&chunk, |_| true).map_err(evidence_problem)?;
-            stored.put(&chunk)?;
             rows += u64::from(chunk.rows);
+            stored.put(chunk)?;
         }
         if rows == 0 {
             return Err(Problem::new(Kind::EmptyTable, "the table has no rows"));
@@ -306,10 +307,12 @@ struct StoredChunks<'a> {
     upload: Upload<'a>,
     key: DataKey,
     chunks: u32,
+    /// The first one, while there is no other: small tables are not read again.
+    first: Option<Chunk>,
 }
 
 impl StoredChunks<'_> {
-    fn put(&mut self, chunk: &Chunk) -> Result<(), Problem> {
+    fn put(&mut self, chunk: Chunk) -> Result<(), Problem> {
         let encrypt = |(column, no): (&ChunkColumn, u32)| -> Result<(u32, Ciphertext), StoreError> {
             let context = CiphertextContext::Chunk { chunk: self.chunks, column: no };
             Ok((no, self.key.encrypt(context, &column.encode())?))
@@ -318,14 +321,18 @@ impl StoredChunks<'_> {
         let Upload { service, handle, id, .. } = self.upload;
         handle.block_on(service.store.put_column_chunks(id, self.chunks, &payloads?))?;
         self.chunks += 1;
+        self.first = (self.chunks == 1).then_some(chunk);
         Ok(())
     }
 
-    fn column(&self, chunk: u32, column: u32) -> Result<ChunkColumn, Problem> {
+    fn column(&self, chunk: u32, column: u32) -> Result<Cow<'_, ChunkColumn>, Problem> {
+        if let Some(known) = self.first.as_ref().and_then(|first| first.columns.get(column as usize)) {
+            return Ok(Cow::Borrowed(known));
+        }
         let Upload { service, handle, id, .. } = self.upload;
         let payload = handle.block_on(service.store.get_column_chunk(id, chunk, column))?;
         let payload = payload.ok_or(StoreError::NotFound)?;
-        column_of(&self.key, chunk, column, &payload).map_err(Problem::from)
+        Ok(Cow::Owned(column_of(&self.key, chunk, column, &payload)?))
     }
 
     /// Stores the evidence of the rows.
@@ -345,7 +352,8 @@ impl StoredChunks<'_> {
         let mut profile = ProfileBuilder::new(limits);
         while profile.next_pass() {
             for chunk in 0..self.chunks {
-                profile.push(&self.column(chunk, column)?);
+                let read = self.column(chunk, column)?;
+                profile.push(&read);
             }
         }
         Ok(profile.finish(name, kind))

@@ -34,7 +34,33 @@ impl<'a> From<&'a DatasetRecord> for DatasetRows<'a> {
     }
 }
 
-/// Loads the columns `used`, under `names`, one at a time.
+/// Some columns of a chunk.
+#[derive(Clone, Copy)]
+pub(super) struct ChunkColumns<'a> {
+    pub(super) chunk: u32,
+    pub(super) columns: &'a [u32],
+}
+
+/// Reads columns of a chunk, in the order they are given, in one statement.
+///
+/// # Errors
+/// [`InputError`]
+pub(super) fn read_columns(
+    env: &InputEnv,
+    dataset: &DatasetRecord,
+    key: &DataKey,
+    ChunkColumns { chunk, columns }: ChunkColumns<'_>,
+) -> Result<Vec<ChunkColumn>, InputError> {
+    let stored = env.handle.block_on(env.store.get_columns(dataset.id, chunk, columns))?;
+    let decode = |(&column, stored): (&u32, Option<Ciphertext>)| {
+        let stored = stored.ok_or_else(|| missing(env, dataset))?;
+        Ok(column_of(key, chunk, column, &stored)?)
+    };
+    columns.iter().zip(stored).map(decode).collect()
+}
+
+/// Loads the columns `used`, under `names`: one at a time, which takes the least memory, but those of a single chunk together,
+/// which takes one statement.
 ///
 /// # Errors
 /// [`InputError`]
@@ -46,29 +72,32 @@ pub(crate) fn load(
     control: &Control,
 ) -> Result<Table, InputError> {
     let DatasetRows { dataset, kept } = rows;
-    let InputEnv { handle, store, vault, limits, .. } = env;
+    let InputEnv { vault, limits, .. } = env;
     let key = dataset.data_key(vault)?;
     let profiles = dataset.profiles(vault)?;
     control.begin(Phase::Load, used.len() as u64 * u64::from(dataset.chunks))?;
     let mut columns = Vec::with_capacity(used.len());
-    for &used in used {
-        let kind = profiles.get(used).map(|profile| profile.kind);
-        let mut builder = ColumnBuilder::new(limits);
+    let used: Vec<u32> = used.iter().map(|&used| used as u32).collect();
+    let at_once = if dataset.chunks == 1 { used.len().max(1) } else { 1 };
+    for together in used.chunks(at_once) {
+        let mut builders: Vec<_> = together.iter().map(|_| ColumnBuilder::new(limits)).collect();
         for chunk in 0..dataset.chunks {
-            control.advance(1)?;
-            let payload = handle.block_on(store.get_column_chunk(dataset.id, chunk, used as u32))?;
-            let payload = payload.ok_or_else(|| missing(env, dataset))?;
-            let decoded = column_of(&key, chunk, used as u32, &payload)?;
-            match kept {
-                None => builder.push(&decoded)?,
-                Some(kept) => builder.push(&kept.of_column(chunk, &decoded)?)?,
+            control.advance(together.len() as u64)?;
+            let read = read_columns(env, dataset, &key, ChunkColumns { chunk, columns: together })?;
+            for (builder, decoded) in builders.iter_mut().zip(read) {
+                match kept {
+                    None => builder.push(&decoded)?,
+                    Some(kept) => builder.push(&kept.of_column(chunk, &decoded)?)?,
+                }
             }
         }
-        let column: Column = builder.finish(kind);
-        if column.codes.len() as u64 != kept.map_or(dataset.rows, KeptRows::rows) {
-            return Err(StoreError::corrupt("a column has not the rows of its dataset").into());
+        for (builder, &used) in builders.into_iter().zip(together) {
+            let column: Column = builder.finish(profiles.get(used as usize).map(|profile| profile.kind));
+            if column.codes.len() as u64 != kept.map_or(dataset.rows, KeptRows::rows) {
+                return Err(StoreError::corrupt("a column has not the rows of its dataset").into());
+            }
+            columns.push(column);
         }
-        columns.push(column);
     }
     Ok(Table::new(names.to_vec(), columns))
 }

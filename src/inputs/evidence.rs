@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use tokio::runtime::Handle;
 use uuid::Uuid;
 
-use super::columns::{column_of, missing};
+use super::columns::{ChunkColumns, read_columns};
 use super::env::InputEnv;
 use super::error::InputError;
 use crate::control::Control;
@@ -17,7 +17,7 @@ use crate::people::{
 };
 use crate::ports::{DatasetRecord, Store, StoreError};
 use crate::problem::{Kind, Problem};
-use crate::vault::{Ciphertext, ContentHasher, DataKey};
+use crate::vault::{ContentHasher, DataKey};
 
 /// The rows of a dataset that is stored, chunk by chunk with all columns.
 pub(crate) struct StoredRows<'a> {
@@ -66,9 +66,7 @@ impl<'a> StoredRows<'a> {
     /// # Errors
     /// [`InputError`]
     pub(crate) fn chunk(&self, number: u32) -> Result<Chunk, InputError> {
-        let InputEnv { handle, store, .. } = self.env;
-        let payloads = handle.block_on(store.get_chunk(self.dataset.id, number, self.names.len() as u32))?;
-        self.decode(number, (0..).zip(payloads))
+        self.read(number, &(0..self.names.len() as u32).collect::<Vec<_>>())
     }
 
     /// Some columns of a chunk, in this order.
@@ -76,26 +74,11 @@ impl<'a> StoredRows<'a> {
     /// # Errors
     /// [`InputError`]
     pub(crate) fn columns(&self, number: u32, places: &[usize]) -> Result<Chunk, InputError> {
-        let InputEnv { handle, store, .. } = self.env;
-        let payload = |&place: &usize| -> Result<_, InputError> {
-            let column = place as u32;
-            Ok((column, handle.block_on(store.get_column_chunk(self.dataset.id, number, column))?))
-        };
-        let payloads: Vec<_> = places.iter().map(payload).collect::<Result<_, _>>()?;
-        self.decode(number, payloads)
+        self.read(number, &places.iter().map(|&place| place as u32).collect::<Vec<_>>())
     }
 
-    /// A chunk from columns as they are stored.
-    fn decode(
-        &self,
-        number: u32,
-        payloads: impl IntoIterator<Item = (u32, Option<Ciphertext>)>,
-    ) -> Result<Chunk, InputError> {
-        let column = |(column, payload): (u32, Option<Ciphertext>)| -> Result<_, InputError> {
-            let payload = payload.ok_or_else(|| missing(self.env, self.dataset))?;
-            Ok(column_of(&self.key, number, column, &payload)?)
-        };
-        let columns: Vec<_> = payloads.into_iter().map(column).collect::<Result<_, _>>()?;
+    fn read(&self, number: u32, columns: &[u32]) -> Result<Chunk, InputError> {
+        let columns = read_columns(self.env, self.dataset, &self.key, ChunkColumns { chunk: number, columns })?;
         Ok(Chunk { rows: columns.first().map_or(0, |column| column.rows() as u32), columns })
     }
 }

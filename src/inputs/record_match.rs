@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
-use super::columns::{column_of, missing};
+use super::columns::{ChunkColumns, read_columns};
 use super::env::InputEnv;
 use super::error::InputError;
 use crate::control::{Control, Phase};
@@ -24,18 +24,14 @@ pub(crate) fn records(
     key: &[usize],
     control: &Control,
 ) -> Result<Vec<u128>, InputError> {
-    let InputEnv { handle, store, vault, .. } = env;
+    let vault = &env.vault;
     let (data_key, template) = (dataset.data_key(vault)?, vault.content_hasher(&dataset.tenant));
     control.begin(Phase::Load, u64::from(dataset.chunks))?;
+    let places: Vec<u32> = key.iter().map(|&column| column as u32).collect();
     let mut found = Vec::new();
     for chunk in 0..dataset.chunks {
         control.advance(1)?;
-        let mut columns = Vec::with_capacity(key.len());
-        for &column in key {
-            let payload = handle.block_on(store.get_column_chunk(dataset.id, chunk, column as u32))?;
-            let payload = payload.ok_or_else(|| missing(env, dataset))?;
-            columns.push(column_of(&data_key, chunk, column as u32, &payload)?);
-        }
+        let columns = read_columns(env, dataset, &data_key, ChunkColumns { chunk, columns: &places })?;
         for row in 0..columns.first().map_or(0, |column| column.rows()) {
             let mut folded = Vec::with_capacity(columns.len());
             for column in &columns {

@@ -94,8 +94,8 @@ impl<'a> Turn<'a> {
             }
         }
         // looked at after the ledger, whose version rises with every end: one that comes later is seen by the commit
-        let ended = self.env.handle.block_on(self.env.store.ended_release(&job.tenant, &job.reuse_key))?;
-        if let Some((release, status)) = ended {
+        let of_key = self.env.handle.block_on(self.env.store.releases_of_key(&job.tenant, &job.reuse_key))?;
+        if let Some((release, status)) = of_key.ended {
             return Err(RunError::Refused(release_ended_problem(&status, release)));
         }
         found.earlier.releases = read_earlier_releases(self.env, self.context, &found.earlier, control)?;

@@ -144,21 +144,23 @@ pub trait DatasetStore: Send + Sync {
         self.put_column_chunks(dataset, chunk_no, &[(column_no, payload)]).await
     }
 
+    /// Reads columns of a chunk, in the order they are given; `None` for one that is not there (any more).
+    async fn get_columns(
+        &self,
+        dataset: Uuid,
+        chunk_no: u32,
+        columns: &[u32],
+    ) -> Result<Vec<Option<Ciphertext>>, StoreError>;
+
     /// Reads one column of a chunk; `None` when there is none (any more).
     async fn get_column_chunk(
         &self,
         dataset: Uuid,
         chunk_no: u32,
         column_no: u32,
-    ) -> Result<Option<Ciphertext>, StoreError>;
-
-    /// Reads the first `columns` columns of a chunk, in their order; `None` for one that is not there (any more).
-    async fn get_chunk(
-        &self,
-        dataset: Uuid,
-        chunk_no: u32,
-        columns: u32,
-    ) -> Result<Vec<Option<Ciphertext>>, StoreError>;
+    ) -> Result<Option<Ciphertext>, StoreError> {
+        Ok(self.get_columns(dataset, chunk_no, &[column_no]).await?.pop().flatten())
+    }
 
     /// Makes an upload visible, under the key that it began with.
     ///

@@ -99,6 +99,16 @@ pub fn approved_by_another(actor: Option<&str>, submitters: &[Option<String>]) -
     actor.is_some() && !submitters.is_empty() && submitters.iter().all(other)
 }
 
+/// What a reuse key stands for.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct KeyedReleases {
+    /// The held or published release, which an equal job gets.
+    pub standing: Option<Uuid>,
+    /// The release for whose sake the key makes no other: one that was withdrawn, or rejected after somebody had read it, or that
+    /// was made in another store. With its status, for the last `elsewhere`.
+    pub ended: Option<(Uuid, String)>,
+}
+
 /// Keeps what becomes of releases.
 #[async_trait]
 pub trait LifecycleStore: Send + Sync {
@@ -117,12 +127,8 @@ pub trait LifecycleStore: Send + Sync {
         audit_entry: &AuditEntry,
     ) -> Result<bool, StoreError>;
 
-    /// The release for whose sake a reuse key makes no other: one that was withdrawn, or rejected after somebody had read it, or
-    /// that was made in another store. With its status, for the last `elsewhere`.
-    async fn ended_release(&self, tenant: &str, reuse_key: &[u8; 32]) -> Result<Option<(Uuid, String)>, StoreError>;
-
-    /// The held or published release of a reuse key, which an equal job gets.
-    async fn standing_release(&self, tenant: &str, reuse_key: &[u8; 32]) -> Result<Option<Uuid>, StoreError>;
+    /// The releases that have a reuse key.
+    async fn releases_of_key(&self, tenant: &str, reuse_key: &[u8; 32]) -> Result<KeyedReleases, StoreError>;
 
     /// The published releases of all tenants that were made before a time, with whose they are. For the service's own upkeep.
     async fn old_releases(&self, before: DateTime<Utc>) -> Result<Vec<(String, Uuid)>, StoreError>;

@@ -36,7 +36,9 @@ pub use error::StoreError;
 pub use former_series::{AdoptedSeries, FormerSeriesStore, SeriesDataset};
 pub use idempotency::{IdempotencyRecord, IdempotencyStore, NewIdempotencyKey};
 pub(crate) use lifecycle::release_ended_problem;
-pub use lifecycle::{LifecycleStore, ReleaseAction, ReleaseEvent, Transition, TransitionOutcome, approved_by_another};
+pub use lifecycle::{
+    KeyedReleases, LifecycleStore, ReleaseAction, ReleaseEvent, Transition, TransitionOutcome, approved_by_another,
+};
 pub use named_documents::{DocumentKind, DocumentVersion, NamedDocument, NamedDocumentStore, NewDocument};
 pub use notifier::Notifier;
 pub use page::{Cursor, CursorError, Page};

@@ -4,8 +4,8 @@ use uuid::Uuid;
 
 use super::{Bench, TENANT, at, audit_entry, by, claim, commit_of, dataset, enqueue, new_job, part_chunk};
 use crate::ports::{
-    AuditAction, AuditFilter, CommitOutcome, JobStatus, ReleaseAction, Store, TenantSettings, Transition,
-    TransitionOutcome,
+    AuditAction, AuditFilter, CommitOutcome, JobStatus, KeyedReleases, ReleaseAction, Store, TenantSettings,
+    Transition, TransitionOutcome,
 };
 use crate::publication::ReleaseStatus;
 
@@ -69,7 +69,8 @@ pub(crate) async fn a_held_release_is_approved_and_withdrawn(bench: &impl Bench)
     assert!(store.mark_read(TENANT, release, at(10), &audit_entry()).await.unwrap());
     store.drop_attempt(job, 1).await.unwrap();
     assert!(store.part_chunk(TENANT, job, 1, "t1.qi.csv", 0).await.unwrap().is_some(), "a served part stays");
-    assert_eq!(store.ended_release(TENANT, &[1; 32]).await.unwrap(), None);
+    let stands = KeyedReleases { standing: Some(release), ended: None };
+    assert_eq!(store.releases_of_key(TENANT, &[1; 32]).await.unwrap(), stands);
     assert_eq!(act(&*store, release, ReleaseAction::Withdraw).await, TransitionOutcome::Done);
     assert_eq!(store.release(TENANT, release).await.unwrap().unwrap().status, ReleaseStatus::Withdrawn);
     assert!(!store.mark_read(TENANT, release, at(11), &audit_entry()).await.unwrap());
@@ -77,9 +78,9 @@ pub(crate) async fn a_held_release_is_approved_and_withdrawn(bench: &impl Bench)
     assert!(store.part_chunk(TENANT, job, 1, "t1.qi.csv", 0).await.unwrap().is_none());
     let ledger = store.disclosures(TENANT, "people", &[7; 32]).await.unwrap();
     assert_eq!((ledger.version, ledger.entries.len(), ledger.rules.len()), (3, 2, 1));
-    let ended = Some((release, "withdrawn".to_owned()));
-    assert_eq!(store.ended_release(TENANT, &[1; 32]).await.unwrap(), ended);
-    assert_eq!(store.ended_release("other", &[1; 32]).await.unwrap(), None);
+    let ended = KeyedReleases { standing: None, ended: Some((release, "withdrawn".to_owned())) };
+    assert_eq!(store.releases_of_key(TENANT, &[1; 32]).await.unwrap(), ended);
+    assert_eq!(store.releases_of_key("other", &[1; 32]).await.unwrap(), KeyedReleases::default());
     let events = store.release_events(TENANT, release).await.unwrap();
     assert_eq!(events.iter().map(|event| event.status.as_str()).collect::<Vec<_>>(), ["published", "withdrawn"]);
     assert!(events.iter().all(|event| event.reason == "why" && event.happened_at == at(9) && event.actor.is_none()));
@@ -92,7 +93,7 @@ pub(crate) async fn rejection_lifts_unread_release(bench: &impl Bench) {
     assert_eq!(act(&*store, release, ReleaseAction::Reject).await, TransitionOutcome::Done);
     let ledger = store.disclosures(TENANT, "people", &[7; 32]).await.unwrap();
     assert_eq!((ledger.version, ledger.entries.len(), ledger.rules.len()), (2, 0, 0));
-    assert_eq!(store.ended_release(TENANT, &[1; 32]).await.unwrap(), None);
+    assert_eq!(store.releases_of_key(TENANT, &[1; 32]).await.unwrap().ended, None);
     store.sweep(chrono::Utc::now(), std::time::Duration::ZERO).await.unwrap();
     assert_eq!(bench.count("part_chunks").await, 0);
     let again = enqueue(&*store, 1).await;
@@ -104,7 +105,7 @@ pub(crate) async fn rejection_lifts_unread_release(bench: &impl Bench) {
     assert_eq!(act(&*store, read, ReleaseAction::Reject).await, TransitionOutcome::Done);
     assert_eq!(store.disclosures(TENANT, "people", &[7; 32]).await.unwrap().entries.len(), 2);
     let ended = Some((read, "rejected".to_owned()));
-    assert_eq!(store.ended_release(TENANT, &[1; 32]).await.unwrap(), ended);
+    assert_eq!(store.releases_of_key(TENANT, &[1; 32]).await.unwrap().ended, ended);
 }
 
 pub(crate) async fn of_two_acts_at_once_one_wins(bench: &impl Bench) {

@@ -96,8 +96,8 @@ pub(crate) async fn a_ledger_is_carried_whole_and_once(bench: &impl Bench) {
     let ledger = store.disclosures(TENANT, "people", &[7; 32]).await.unwrap();
     assert_eq!((ledger.version, ledger.entries.len(), ledger.rules.len()), (3, 1, 1));
     assert_eq!((ledger.entries[0].release, &ledger.entries[0].body), (id, &copy.disclosures[0].body));
-    assert_eq!(store.ended_release(TENANT, &[9; 32]).await.unwrap(), Some((id, "elsewhere".to_owned())));
-    assert_eq!(store.ended_release("other", &[9; 32]).await.unwrap(), None);
+    assert_eq!(store.releases_of_key(TENANT, &[9; 32]).await.unwrap().ended, Some((id, "elsewhere".to_owned())));
+    assert_eq!(store.releases_of_key("other", &[9; 32]).await.unwrap().ended, None);
     assert!(store.is_imported(TENANT, id).await.unwrap());
     assert!(!store.is_imported("other", id).await.unwrap());
     // it is not there to be served, nor to be given to an equal job
@@ -248,7 +248,7 @@ pub(crate) async fn a_carried_release_goes_on_in_its_life(bench: &impl Bench) {
     let mut rejected = elsewhere(10, "rejected", false);
     let disclosed = (std::mem::take(&mut rejected.disclosures), std::mem::take(&mut rejected.rules));
     store.import_ledger(&rejected, at(7)).await.unwrap().unwrap();
-    assert_eq!(store.ended_release(TENANT, &[10; 32]).await.unwrap(), None);
+    assert_eq!(store.releases_of_key(TENANT, &[10; 32]).await.unwrap().ended, None);
     (rejected.disclosures, rejected.rules) = disclosed;
     rejected.releases[0].status = ReleaseStatus::Held;
     assert_eq!(store.import_ledger(&rejected, at(8)).await.unwrap().unwrap(), ImportSummary::default());

@@ -1,9 +1,10 @@
-//! Purging of datasets.
+//! Columns of chunks, and the purging of datasets.
 
 use chrono::{DateTime, Utc};
 use uuid::Uuid;
 
 use super::backend::log;
+use super::error::failed;
 use super::locks::lock_dataset;
 use super::pool::run_transaction;
 use super::store_metadata::DATASET_KEYS;
@@ -11,7 +12,24 @@ use super::{CHUNKS_PER_DELETE, PostgresStore};
 use crate::ports::{AuditEntry, DatasetRecord, DatasetStore, StoreError};
 use crate::store::sql::{datasets as sql, people, releases};
 
+/// Each column is looked up by itself: the columns of a chunk do not lie side by side.
+const GET_COLUMNS: &str = "\
+-- get_columns
+SELECT (SELECT payload FROM column_chunks WHERE dataset_id = $1 AND column_no = w.place AND chunk_no = $2)
+FROM unnest($3::BIGINT[]) WITH ORDINALITY AS w (place, no) ORDER BY w.no";
+
 impl PostgresStore {
+    pub(in crate::store) async fn read_columns(
+        &self,
+        dataset: Uuid,
+        chunk_no: u32,
+        columns: &[u32],
+    ) -> Result<Vec<Option<Vec<u8>>>, StoreError> {
+        let columns: Vec<i64> = columns.iter().copied().map(i64::from).collect();
+        run_sql!(query_scalar.fetch_all, self.reader(), GET_COLUMNS, dataset, i64::from(chunk_no), columns)
+            .map_err(failed)
+    }
+
     pub(in crate::store) async fn purge(
         &self,
         tenant: &str,

@@ -31,28 +31,13 @@ both_stores! {
             run_transaction("put_column_chunks", || self.try_put_column_chunks(dataset, chunk_no, columns)).await
         }
 
-        async fn get_column_chunk(
+        async fn get_columns(
             &self,
             dataset: Uuid,
             chunk_no: u32,
-            column_no: u32,
-        ) -> Result<Option<Ciphertext>, StoreError> {
-            let payload = run_sql!(
-                query_scalar.fetch_optional, self.reader(), sql::GET_COLUMN_CHUNK, dataset, i64::from(column_no),
-                i64::from(chunk_no)
-            ).map_err(failed)?;
-            Ok(payload.map(Ciphertext::from_stored))
-        }
-
-        async fn get_chunk(
-            &self,
-            dataset: Uuid,
-            chunk_no: u32,
-            columns: u32,
+            columns: &[u32],
         ) -> Result<Vec<Option<Ciphertext>>, StoreError> {
-            let payloads: Vec<Option<Vec<u8>>> = run_sql!(
-                query_scalar.fetch_all, self.reader(), sql::GET_CHUNK, dataset, i64::from(chunk_no), i64::from(columns)
-            ).map_err(failed)?;
+            let payloads = self.read_columns(dataset, chunk_no, columns).await?;
             Ok(payloads.into_iter().map(|payload| payload.map(Ciphertext::from_stored)).collect())
         }
 

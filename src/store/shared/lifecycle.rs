@@ -5,13 +5,13 @@ use chrono::{DateTime, Utc};
 use uuid::Uuid;
 
 use crate::ports::{
-    AuditEntry, LifecycleStore, ReleaseAction, ReleaseEvent, ReleaseStore, StoreError, Transition, TransitionOutcome,
-    approved_by_another,
+    AuditEntry, KeyedReleases, LifecycleStore, ReleaseAction, ReleaseEvent, ReleaseStore, StoreError, Transition,
+    TransitionOutcome, approved_by_another,
 };
 use crate::publication::ReleaseStatus;
 use crate::store::rows::{ReleaseEventRow, records, release_status};
 use crate::store::shared::Notification;
-use crate::store::sql::{disclosures, life as sql, queue, releases, series as series_sql};
+use crate::store::sql::{disclosures, life as sql, releases, series as series_sql};
 
 both_stores! {
     #[async_trait]
@@ -41,20 +41,19 @@ both_stores! {
             run_transaction("mark_read", mark).await
         }
 
-        async fn ended_release(
-            &self,
-            tenant: &str,
-            reuse_key: &[u8; 32],
-        ) -> Result<Option<(Uuid, String)>, StoreError> {
-            run_sql!(
-                query_as.fetch_optional, self.reader(), sql::ENDED_RELEASE, tenant, reuse_key.as_slice()
-            ).map_err(failed)
-        }
-
-        async fn standing_release(&self, tenant: &str, reuse_key: &[u8; 32]) -> Result<Option<Uuid>, StoreError> {
-            run_sql!(
-                query_scalar.fetch_optional, self.reader(), queue::STANDING_RELEASE, tenant, reuse_key.as_slice()
-            ).map_err(failed)
+        async fn releases_of_key(&self, tenant: &str, reuse_key: &[u8; 32]) -> Result<KeyedReleases, StoreError> {
+            let found: Vec<(Uuid, String, bool)> = run_sql!(
+                query_as.fetch_all, self.reader(), sql::RELEASES_OF_KEY, tenant, reuse_key.as_slice()
+            ).map_err(failed)?;
+            let mut releases = KeyedReleases::default();
+            for (release, status, stands) in found {
+                if stands {
+                    releases.standing = Some(release);
+                } else {
+                    releases.ended.get_or_insert((release, status));
+                }
+            }
+            Ok(releases)
         }
 
         async fn old_releases(&self, before: DateTime<Utc>) -> Result<Vec<(String, Uuid)>, StoreError> {

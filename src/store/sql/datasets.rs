@@ -37,14 +37,6 @@ pub(crate) const GET_COLUMN_CHUNK: &str = "\
 -- get_column_chunk
 SELECT payload FROM column_chunks WHERE dataset_id = $1 AND column_no = $2 AND chunk_no = $3";
 
-/// Each column is looked up by itself: the columns of a chunk do not lie side by side.
-pub(crate) const GET_CHUNK: &str = "\
--- get_chunk
-WITH RECURSIVE places (place) AS (
-  SELECT CAST(0 AS BIGINT) WHERE 0 < $3 UNION ALL SELECT place + 1 FROM places WHERE place + 1 < $3)
-SELECT (SELECT payload FROM column_chunks WHERE dataset_id = $1 AND column_no = place AND chunk_no = $2) FROM places
-ORDER BY place";
-
 pub(crate) const COUNT_CHUNKS: &str = "\
 -- count_chunks
 SELECT COUNT(DISTINCT chunk_no) FROM column_chunks WHERE dataset_id = $1";

@@ -1,15 +1,33 @@
-//! Purging of datasets.
+//! Columns of chunks, and the purging of datasets.
 
 use chrono::{DateTime, Utc};
+use sqlx::types::Json;
 use uuid::Uuid;
 
 use super::backend::log;
+use super::error::failed;
 use super::pool::run_transaction;
 use super::{CHUNKS_PER_DELETE, SqliteStore};
 use crate::ports::{AuditEntry, DatasetRecord, DatasetStore, StoreError};
 use crate::store::sql::{datasets as sql, people, releases};
 
+/// Takes a JSON list of columns. Each is looked up by itself: the columns of a chunk do not lie side by side.
+const GET_COLUMNS: &str = "\
+-- get_columns
+SELECT (SELECT payload FROM column_chunks WHERE dataset_id = $1 AND column_no = w.value AND chunk_no = $2)
+FROM json_each($3) AS w ORDER BY w.key";
+
 impl SqliteStore {
+    pub(in crate::store) async fn read_columns(
+        &self,
+        dataset: Uuid,
+        chunk_no: u32,
+        columns: &[u32],
+    ) -> Result<Vec<Option<Vec<u8>>>, StoreError> {
+        run_sql!(query_scalar.fetch_all, &self.reader, GET_COLUMNS, dataset, i64::from(chunk_no), Json(columns))
+            .map_err(failed)
+    }
+
     pub(in crate::store) async fn purge(
         &self,
         tenant: &str,

@@ -14,11 +14,11 @@ use guardian::ports::{
     ChainRecord, ChainStore, ChunkEncryptor, ClaimTerms, ClaimedJob, CommitOutcome, CommonMarks, CoverageRecord,
     CoverageSelection, CoveragesAt, Cursor, DatasetRecord, DatasetStore, DisclosureStore, DocumentKind,
     DocumentVersion, FormerSeriesStore, Heartbeat, IdempotencyRecord, IdempotencyStore, ImportConflict, ImportSummary,
-    JobEnd, JobFilter, JobQueue, JobRecord, LeaseToken, LedgerCopy, LedgerMoment, LedgerSnapshot, LedgerTransferStore,
-    LifecycleStore, ListedDataset, ListedJob, ListedRelease, MetadataStore, NamedDocument, NamedDocumentStore,
-    NewChain, NewCoverage, NewDocument, NewIdempotencyKey, NewJob, Page, PartChunkRecord, PartChunkStore,
-    PartObjectRecord, PeopleEntry, PeopleEntryOutcome, PeopleStore, QueueStatsStore, ReapProblems, Reaped,
-    ReleaseCommit, ReleaseEvent, ReleaseFilter, ReleaseRecord, ReleaseStore, Rotation, RotationCounts,
+    JobEnd, JobFilter, JobQueue, JobRecord, KeyedReleases, LeaseToken, LedgerCopy, LedgerMoment, LedgerSnapshot,
+    LedgerTransferStore, LifecycleStore, ListedDataset, ListedJob, ListedRelease, MetadataStore, NamedDocument,
+    NamedDocumentStore, NewChain, NewCoverage, NewDocument, NewIdempotencyKey, NewJob, Page, PartChunkRecord,
+    PartChunkStore, PartObjectRecord, PeopleEntry, PeopleEntryOutcome, PeopleStore, QueueStatsStore, ReapProblems,
+    Reaped, ReleaseCommit, ReleaseEvent, ReleaseFilter, ReleaseRecord, ReleaseStore, Rotation, RotationCounts,
     SeparationRecord, SeriesDataset, SeriesRecord, SeriesStatements, SharedStore, StatementRecord, StoreError,
     StoredChainState, SweepCounts, TenantSettings, TenantStore, Transition, TransitionOutcome, WriteOutcome,
 };
@@ -136,8 +136,7 @@ faulty! {
     impl DatasetStore {
         fn begin_upload(dataset: Uuid, wrapped_key: &[u8]) -> ();
         fn put_column_chunks(dataset: Uuid, chunk_no: u32, columns: &[(u32, Ciphertext)]) -> ();
-        fn get_column_chunk(dataset: Uuid, chunk_no: u32, column_no: u32) -> Option<Ciphertext>;
-        fn get_chunk(dataset: Uuid, chunk_no: u32, columns: u32) -> Vec<Option<Ciphertext>>;
+        fn get_columns(dataset: Uuid, chunk_no: u32, columns: &[u32]) -> Vec<Option<Ciphertext>>;
         fn insert_dataset(dataset: &DatasetRecord, audit_entry: &AuditEntry) -> ();
         fn discard_upload(id: Uuid) -> ();
         fn dataset(tenant: &str, id: Uuid) -> Option<DatasetRecord>;
@@ -247,8 +246,7 @@ faulty! {
     impl LifecycleStore {
         fn transition(transition: &Transition) -> TransitionOutcome;
         fn mark_read(tenant: &str, release: Uuid, at: DateTime<Utc>, audit_entry: &AuditEntry) -> bool;
-        fn ended_release(tenant: &str, reuse_key: &[u8; 32]) -> Option<(Uuid, String)>;
-        fn standing_release(tenant: &str, reuse_key: &[u8; 32]) -> Option<Uuid>;
+        fn releases_of_key(tenant: &str, reuse_key: &[u8; 32]) -> KeyedReleases;
         fn old_releases(before: DateTime<Utc>) -> Vec<(String, Uuid)>;
         fn release_events(tenant: &str, release: Uuid) -> Vec<ReleaseEvent>;
     }
