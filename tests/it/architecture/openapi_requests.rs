@@ -7,6 +7,7 @@ use guardian::spec::{ColumnFacts, DatasetSchema, DocumentSource};
 use serde_json::{Value, json};
 
 use crate::support::harness::HOSPITAL;
+use crate::support::library::seeds;
 use crate::support::openapi_judge::{json_pointer, lenient, wrongs};
 
 const ID: &str = "0193a6b0-7c1e-7000-8000-000000000001";
@@ -239,7 +240,8 @@ fn documents_are_taken_as_their_schema_says() {
             spec::read(document, &DatasetSchema { columns: &columns, keys: &[], unit: &Unit::Row }, origin).faults
         };
         assert!(read(&example).is_empty(), "{name}: {:#?}", read(&example));
-        for document in changed(&example, &changes_of_jobs()) {
+        // every third change in the gate, so that each value still comes at some place
+        for document in changed(&example, &changes_of_jobs()).into_iter().step_by(if seeds() > 1 { 1 } else { 3 }) {
             let (fits, faults) = (schema.is_valid(&document), read(&document));
             assert!(
                 fits || !faults.is_empty(),
@@ -254,14 +256,15 @@ fn documents_are_taken_as_their_schema_says() {
             refused += usize::from(!fits);
         }
     }
-    assert!(taken > 300 && refused > 3000, "{taken} {refused}");
+    assert!(taken > 100 && refused > 1000, "{taken} {refused}");
 }
 
 /// Holds changed guarantees at a place of a document that is otherwise sound against the schema of the document.
 fn guarantees_are_taken(schema: &str, document: &Value, place: &str, read: impl Fn(&Value) -> Vec<Fault>) -> usize {
     let schema = lenient(&json!({"$ref": format!("#/components/schemas/{schema}")}));
     let mut taken = 0;
-    for guarantee in guarantees().iter().flat_map(|guarantee| changed(guarantee, &changes_of_guarantees())) {
+    let all = guarantees().into_iter().flat_map(|guarantee| changed(&guarantee, &changes_of_guarantees()));
+    for guarantee in all.step_by(if seeds() > 1 { 1 } else { 2 }) {
         let mut document = document.clone();
         *document.pointer_mut(place).unwrap() = guarantee;
         let fits = schema.is_valid(&document);

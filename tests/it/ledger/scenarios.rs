@@ -312,7 +312,7 @@ impl Play {
 }
 
 /// Plays the first history and those after it in steps of `every`.
-async fn plays(store: TestStore, every: usize) {
+async fn plays(store: TestStore, first: usize, every: usize) {
     let vectors: Value = serde_json::from_str(include_str!("../../vectors/identity/scenarios.json")).unwrap();
     let mut not_played: BTreeMap<&str, usize> = BTreeMap::new();
     let mut played = Vec::new();
@@ -323,7 +323,7 @@ async fn plays(store: TestStore, every: usize) {
         }
     }
     assert_eq!(not_played, NOT_PLAYED.iter().map(|(name, _, calls)| (*name, *calls)).collect());
-    let played: Vec<&Value> = played.into_iter().step_by(every).collect();
+    let played: Vec<&Value> = played.into_iter().skip(first).step_by(every).collect();
     let tenants: Vec<String> = (0..played.len()).map(|number| format!("s{number}")).collect();
     let wanted: Vec<(&str, Preset)> =
         tenants.iter().flat_map(|tenant| [Preset::Admin, Preset::Pipeline].map(|of| (tenant.as_str(), of))).collect();
@@ -360,13 +360,15 @@ async fn plays(store: TestStore, every: usize) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn scenarios_are_answered_as_expected() {
-    plays(TestStore::embedded(), 1).await;
+    let (first, every) = if seeds() > 1 { (0, 1) } else { (0, 2) };
+    plays(TestStore::embedded(), first, every).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn scenarios_are_answered_as_expected_on_postgres() {
     if let Some(store) = TestStore::shared().await {
-        // the judge is the same, and its store is tested alone: a sample, or all where time is no matter
-        plays(store, if seeds() > 1 { 1 } else { 4 }).await;
+        // the judge is the same, and its store is tested alone: some that are not played on SQLite
+        let (first, every) = if seeds() > 1 { (0, 1) } else { (1, 4) };
+        plays(store, first, every).await;
     }
 }

@@ -196,6 +196,18 @@ pub(crate) fn seeds() -> u64 {
     std::env::var("GUARDIAN_TEST_SEEDS").ok().and_then(|seeds| seeds.parse().ok()).unwrap_or(1)
 }
 
+/// The header and every `one_in`-th row of a real table without line breaks in its cells; all rows in the longer runs.
+pub(crate) fn some_rows(mut table: impl Read, one_in: usize) -> Vec<u8> {
+    let mut csv = String::new();
+    table.read_to_string(&mut csv).unwrap();
+    if seeds() > 1 {
+        return csv.into_bytes();
+    }
+    let (header, rows) = csv.split_once('\n').unwrap();
+    let rows = rows.split_inclusive('\n').step_by(one_in).collect::<String>();
+    format!("{header}\n{rows}").into_bytes()
+}
+
 /// A small generator for test cases (splitmix64), so that a printed seed says everything.
 pub(crate) struct Random(pub(crate) u64);
 
