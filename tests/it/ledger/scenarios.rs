@@ -311,7 +311,7 @@ impl Play {
     }
 }
 
-/// Plays the first history and those after it in steps of `every`.
+/// Plays the history at `first`, counted from 0, and those after it in steps of `every`.
 async fn plays(store: TestStore, first: usize, every: usize) {
     let vectors: Value = serde_json::from_str(include_str!("../../vectors/identity/scenarios.json")).unwrap();
     let mut not_played: BTreeMap<&str, usize> = BTreeMap::new();
