@@ -42,9 +42,10 @@ both_stores! {
         }
 
         async fn releases_of_key(&self, tenant: &str, reuse_key: &[u8; 32]) -> Result<KeyedReleases, StoreError> {
-            let found: Vec<(Uuid, String, bool)> = run_sql!(
+            let mut found: Vec<(Uuid, String, bool)> = run_sql!(
                 query_as.fetch_all, self.reader(), sql::RELEASES_OF_KEY, tenant, reuse_key.as_slice()
             ).map_err(failed)?;
+            found.sort_unstable_by_key(|(release, ..)| *release);
             let mut releases = KeyedReleases::default();
             for (release, status, stands) in found {
                 if stands {

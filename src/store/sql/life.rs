@@ -34,15 +34,14 @@ pub(crate) const SUBMITTERS: &str = "\
 SELECT DISTINCT d.submitted_by FROM jobs AS j JOIN job_details AS d ON d.job_id = j.id
 WHERE j.release_id = $1 AND j.tenant = $2";
 
-/// With the status, and whether the release stands; of those that ended the first counts.
+/// With the status, and whether the release stands. Unordered: by number SQLite would walk all releases of the tenant.
 pub(crate) const RELEASES_OF_KEY: &str = "\
 -- releases_of_key
 SELECT id, status, status IN ('held', 'published') FROM releases
 WHERE tenant = $1 AND reuse_key = $2 AND (status <> 'rejected' OR first_read_at IS NOT NULL)
 UNION ALL
 SELECT id, 'elsewhere', FALSE FROM imported_releases
-WHERE tenant = $1 AND reuse_key = $2 AND (status <> 'rejected' OR was_read)
-ORDER BY id";
+WHERE tenant = $1 AND reuse_key = $2 AND (status <> 'rejected' OR was_read)";
 
 pub(crate) const OLD_RELEASES: &str = "\
 -- old_releases

@@ -128,9 +128,10 @@ pub(crate) const EXPIRE_ALL: &str = "\
 -- expire_all
 UPDATE jobs SET lease_expires_at = $1 WHERE status = 'running'";
 
+/// The tenant is compared such that SQLite looks up the key, not all that waits for the tenant.
 pub(crate) const WAITING_ALIKE: &str = "\
 -- waiting_alike
-SELECT id FROM jobs WHERE status = 'queued' AND tenant = $1 AND reuse_key = $2";
+SELECT id FROM jobs WHERE status = 'queued' AND (tenant = $1) IS TRUE AND reuse_key = $2";
 
 pub(crate) const ANSWER_WAITING: &str = "\
 -- answer_waiting

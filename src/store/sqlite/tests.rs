@@ -18,6 +18,7 @@ use crate::ports::{
 };
 use crate::problem::{Kind, Problem};
 use crate::store::conformance::{self, Bench, TENANT, at};
+use crate::store::sql::{life::RELEASES_OF_KEY, queue::WAITING_ALIKE};
 use crate::vault::{Purpose, Secret, Vault};
 use async_trait::async_trait;
 use uuid::Uuid;
@@ -50,6 +51,20 @@ mod stamped {
     conformance::conformance!({
         super::SqliteBench(super::Arc::new(crate::store::sqlite::pool::SqliteStore::temporary().await))
     });
+}
+
+/// However many other releases and jobs its tenant has.
+#[tokio::test]
+async fn what_has_a_reuse_key_is_looked_up_by_it() {
+    let store = SqliteStore::temporary().await;
+    for (sql, lookups) in [(RELEASES_OF_KEY, 2), (WAITING_ALIKE, 1)] {
+        let plan = sqlx::AssertSqlSafe(format!("EXPLAIN QUERY PLAN {sql}"));
+        let plan = sqlx::query_as(plan).bind(TENANT).bind([1; 32].as_slice()).fetch_all(&store.reader).await.unwrap();
+        let steps: Vec<String> = plan.into_iter().map(|(_, _, _, step): (i64, i64, i64, String)| step).collect();
+        let by_key = steps.iter().filter(|step| step.contains("SEARCH") && step.contains("reuse_key=?")).count();
+        let all = steps.iter().filter(|step| step.contains("SEARCH") || step.contains("SCAN")).count();
+        assert_eq!((by_key, all), (lookups, lookups), "{steps:?}");
+    }
 }
 
 #[tokio::test]
