@@ -1,6 +1,6 @@
 //! A microdata table: dictionary-encoded columns over the same rows.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use rayon::prelude::*;
 
@@ -77,9 +77,9 @@ impl Codes {
     #[must_use]
     pub fn gather(&self, order: &[u32]) -> Self {
         match self {
-            Self::U8(codes) => Self::U8(order.iter().map(|&r| codes[r as usize]).collect()),
-            Self::U16(codes) => Self::U16(order.iter().map(|&r| codes[r as usize]).collect()),
-            Self::U32(codes) => Self::U32(order.iter().map(|&r| codes[r as usize]).collect()),
+            Self::U8(codes) => Self::U8(gathered(codes, order)),
+            Self::U16(codes) => Self::U16(gathered(codes, order)),
+            Self::U32(codes) => Self::U32(gathered(codes, order)),
         }
     }
 
@@ -129,6 +129,13 @@ impl Codes {
     pub fn iter(&self) -> impl ExactSizeIterator<Item = u32> + '_ {
         (0..self.len()).map(|row| self.get(row))
     }
+}
+
+/// Least number of rows that a processor gathers at once.
+const GATHERED_ROWS: usize = 1 << 14;
+
+fn gathered<C: Copy + Send + Sync>(codes: &[C], order: &[u32]) -> Vec<C> {
+    order.par_iter().with_min_len(GATHERED_ROWS).map(|&row| codes[row as usize]).collect()
 }
 
 /// Largest number of values of a column that is counted in several places at once.
@@ -189,11 +196,41 @@ impl Column {
     }
 }
 
+/// A column whose rows are put in the order of its table when it is asked for.
+#[derive(Debug)]
+struct PermutedColumn {
+    source: Arc<Column>,
+    /// Row `i` is row `order[i]` of the source; none where they are the same.
+    order: Option<Arc<[u32]>>,
+    ordered: OnceLock<Column>,
+}
+
+impl PermutedColumn {
+    const fn new(source: Arc<Column>, order: Option<Arc<[u32]>>) -> Self {
+        Self { source, order, ordered: OnceLock::new() }
+    }
+
+    fn column(&self) -> &Column {
+        match &self.order {
+            None => &self.source,
+            Some(order) => self.ordered.get_or_init(|| self.source.reordered(order)),
+        }
+    }
+}
+
+impl PartialEq for PermutedColumn {
+    fn eq(&self, other: &Self) -> bool {
+        self.column() == other.column()
+    }
+}
+
+impl Eq for PermutedColumn {}
+
 /// The columns of a dataset that a job uses, in the dataset's column order. [`Attr`] `i` is column `i`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Table {
     names: Vec<String>,
-    columns: Vec<Column>,
+    columns: Vec<Arc<PermutedColumn>>,
     annotations: Vec<ColumnAnnotations>,
     rows: usize,
 }
@@ -209,6 +246,7 @@ impl Table {
         assert!(columns.iter().all(|c| c.codes.len() == rows), "columns of unequal length");
         assert_eq!(names.len(), columns.len(), "one name a column");
         let annotations = vec![ColumnAnnotations::default(); columns.len()];
+        let columns = columns.into_iter().map(|column| Arc::new(PermutedColumn::new(Arc::new(column), None))).collect();
         Self { names, columns, annotations, rows }
     }
 
@@ -226,7 +264,7 @@ impl Table {
         for (name, column) in more {
             assert_eq!(column.codes.len(), self.rows, "columns of unequal length");
             extended.names.push(name);
-            extended.columns.push(column);
+            extended.columns.push(Arc::new(PermutedColumn::new(Arc::new(column), None)));
             extended.annotations.push(ColumnAnnotations::default());
         }
         extended
@@ -234,7 +272,7 @@ impl Table {
 
     /// The columns with their names, however many there are.
     pub fn uploaded(&self) -> impl Iterator<Item = UploadedColumn<'_>> {
-        self.names.iter().zip(&self.columns).map(|(name, column)| UploadedColumn { name, column })
+        self.names.iter().zip(&self.columns).map(|(name, column)| UploadedColumn { name, column: column.column() })
     }
 
     /// Annotations of the values of an attribute.
@@ -270,33 +308,55 @@ impl Table {
     /// The column of an attribute.
     #[must_use]
     pub fn column(&self, attr: Attr) -> &Column {
-        &self.columns[attr.index()]
+        self.columns[attr.index()].column()
     }
 
-    /// The same rows in another order: row `i` of the result is row `order[i]`.
+    /// The values of an attribute.
+    #[must_use]
+    pub fn domain(&self, attr: Attr) -> &Arc<Domain> {
+        &self.columns[attr.index()].source.domain
+    }
+
+    /// How often each value of an attribute occurs.
+    #[must_use]
+    pub fn counts(&self, attr: Attr) -> Vec<u64> {
+        self.columns[attr.index()].source.counts()
+    }
+
+    /// The rows that `order` names, in that order.
     #[must_use]
     pub fn reordered(&self, order: &[u32]) -> Self {
-        Self {
-            names: self.names.clone(),
-            columns: self.columns.par_iter().map(|column| column.reordered(order)).collect(),
-            annotations: self.annotations.clone(),
-            rows: order.len(),
-        }
+        let columns = self.columns.par_iter().map(|column| column.column().reordered(order)).collect();
+        Self { annotations: self.annotations.clone(), rows: order.len(), ..Self::new(self.names.clone(), columns) }
+    }
+
+    /// The same rows in another order: row `i` of the result is row `order[i]`. A column is copied when it is asked for.
+    #[must_use]
+    pub fn permuted(&self, order: &Arc<[u32]>) -> Self {
+        assert_eq!(order.len(), self.rows, "an order of other rows");
+        let permuted = |column: &Arc<PermutedColumn>| {
+            let source = match &column.order {
+                None => Arc::clone(&column.source),
+                Some(_) => Arc::new(column.column().clone()),
+            };
+            Arc::new(PermutedColumn::new(source, Some(Arc::clone(order))))
+        };
+        Self { columns: self.columns.iter().map(permuted).collect(), ..self.clone() }
     }
 
     /// Some rows of some columns, in this order; attributes keep their positions, and other columns have no cells.
     #[must_use]
     pub fn restricted(&self, attributes: AttrSet, order: &[u32]) -> Self {
-        let gather = |(attr, column): (Attr, &Column)| Column {
-            domain: Arc::clone(&column.domain),
-            codes: column.codes.gather(if attributes.contains(attr) { order } else { &[] }),
+        let gather = |attr: Attr| match attributes.contains(attr) {
+            true => self.column(attr).reordered(order),
+            false => Column {
+                domain: Arc::clone(self.domain(attr)),
+                codes: Codes::with_capacity(self.domain(attr).len(), 0),
+            },
         };
-        Self {
-            names: self.names.clone(),
-            columns: self.attributes().iter().zip(&self.columns).map(gather).collect(),
-            annotations: self.annotations.clone(),
-            rows: order.len(),
-        }
+        let columns =
+            self.attributes().iter().map(gather).map(|column| Arc::new(PermutedColumn::new(Arc::new(column), None)));
+        Self { columns: columns.collect(), rows: order.len(), ..self.clone() }
     }
 }
 
@@ -329,15 +389,15 @@ impl AttributeCounts for Table {
     }
 
     fn largest(&self, attr: Attr) -> u64 {
-        self.column(attr).counts().into_iter().max().unwrap_or(0)
+        self.counts(attr).into_iter().max().unwrap_or(0)
     }
 
     fn distinct(&self, attr: Attr) -> u64 {
-        self.column(attr).domain.len() as u64
+        self.domain(attr).len() as u64
     }
 
     fn of_values(&self, attr: Attr) -> Option<Vec<u64>> {
-        Some(self.column(attr).counts())
+        Some(self.counts(attr))
     }
 
     fn annotations(&self, attr: Attr) -> ColumnAnnotations {

@@ -47,8 +47,43 @@ pub(super) struct AgreeingRows {
 /// The distinct tuples of groups of rows by some columns. The first column has the lowest bits of a word, the group the highest.
 pub(super) struct PackedTuples {
     fields: Vec<WordField>,
-    /// In the order of the words.
-    tuples: Vec<CountedTuple>,
+    tuples: CountedTuples,
+}
+
+/// Distinct tuples in the order of their words.
+enum CountedTuples {
+    /// Each word stands above the number of its rows, for which there are `row_bits`.
+    Narrow { words: Vec<u64>, row_bits: u32 },
+    /// Words that leave no room for the number.
+    Wide(Vec<CountedTuple>),
+}
+
+impl CountedTuples {
+    /// The tuples of rows with these words, which are sorted and take `used` bits.
+    fn new(mut words: Vec<u64>, used: u32) -> Self {
+        let row_bits = bits(words.len() + 1);
+        if used + row_bits > u64::BITS {
+            let runs = || words.chunk_by(|one, next| one == next);
+            let mut tuples = Vec::with_capacity(runs().count());
+            tuples.extend(runs().map(|run| CountedTuple { word: run[0], rows: run.len() as u32 }));
+            return Self::Wide(tuples);
+        }
+        // in place: a table of distinct rows takes no second list
+        let (mut tuples, mut row) = (0, 0);
+        while let Some(&word) = words.get(row) {
+            let rows = words[row..].iter().take_while(|next| **next == word).count();
+            words[tuples] = word << row_bits | rows as u64;
+            tuples += 1;
+            row += rows;
+        }
+        words.truncate(tuples);
+        Self::Narrow { words, row_bits }
+    }
+}
+
+/// A tuple of [`CountedTuples::Narrow`].
+const fn unpacked(word: u64, row_bits: u32) -> CountedTuple {
+    CountedTuple { word: word >> row_bits, rows: (word & ((1 << row_bits) - 1)) as u32 }
 }
 
 impl PackedTuples {
@@ -84,41 +119,54 @@ impl PackedTuples {
                 Ok(())
             })?;
         sort_by_field(&mut words, WordField { shift: 0, bits: used }, |word| *word, control)?;
-        let runs = words.chunk_by(|one, next| one == next);
-        let tuples = runs.map(|run| CountedTuple { word: run[0], rows: run.len() as u32 }).collect();
-        Ok(Some(Self { fields, tuples }))
+        Ok(Some(Self { fields, tuples: CountedTuples::new(words, used) }))
     }
 
     /// Number of tuples that one row has.
     pub(super) fn unique(&self) -> u64 {
-        self.tuples.iter().filter(|tuple| tuple.rows == 1).count() as u64
+        let unique = match &self.tuples {
+            CountedTuples::Narrow { words, row_bits } => {
+                words.iter().filter(|word| unpacked(**word, *row_bits).rows == 1).count()
+            }
+            CountedTuples::Wide(tuples) => tuples.iter().filter(|tuple| tuple.rows == 1).count(),
+        };
+        unique as u64
     }
 
     /// For each column in turn, calls `look` with its index and with each group of rows that agree in all others.
-    ///
-    /// A column whose bits decide last has these rows side by side. A stable sort by it makes it decide first, and the next one
-    /// last, so that one pass over the tuples turns from a column to the next.
-    pub(super) fn each_column(
-        mut self,
-        control: &Control,
-        mut look: impl FnMut(usize, AgreeingRows),
-    ) -> Result<(), Cancelled> {
-        let fields = std::mem::take(&mut self.fields);
-        for (at, &field) in fields.iter().enumerate() {
-            let others = !field.mask();
-            for run in self.tuples.chunk_by(|one, next| one.word & others == next.word & others) {
-                let agree = |sum: AgreeingRows, tuple: &CountedTuple| AgreeingRows {
-                    rows: sum.rows + tuple.rows,
-                    most: sum.most.max(tuple.rows),
-                };
-                look(at, run.iter().fold(AgreeingRows::default(), agree));
+    pub(super) fn each_column(self, control: &Control, look: impl FnMut(usize, AgreeingRows)) -> Result<(), Cancelled> {
+        match self.tuples {
+            CountedTuples::Narrow { words, row_bits } => {
+                columns_in_turn(words, &self.fields, |word| unpacked(*word, row_bits), control, look)
             }
-            if at + 1 < fields.len() {
-                sort_by_field(&mut self.tuples, field, |tuple| tuple.word, control)?;
-            }
+            CountedTuples::Wide(tuples) => columns_in_turn(tuples, &self.fields, |tuple| *tuple, control, look),
         }
-        Ok(())
     }
+}
+
+/// A column whose bits decide last has the rows that agree in all others side by side. A stable sort by it makes it decide first,
+/// and the next one last, so that one pass over the tuples turns from a column to the next.
+fn columns_in_turn<T: Copy + Default>(
+    mut tuples: Vec<T>,
+    fields: &[WordField],
+    counted: impl Fn(&T) -> CountedTuple,
+    control: &Control,
+    mut look: impl FnMut(usize, AgreeingRows),
+) -> Result<(), Cancelled> {
+    for (at, &field) in fields.iter().enumerate() {
+        let others = !field.mask();
+        for run in tuples.chunk_by(|one, next| counted(one).word & others == counted(next).word & others) {
+            let agree = |sum: AgreeingRows, tuple: &T| {
+                let rows = counted(tuple).rows;
+                AgreeingRows { rows: sum.rows + rows, most: sum.most.max(rows) }
+            };
+            look(at, run.iter().fold(AgreeingRows::default(), agree));
+        }
+        if at + 1 < fields.len() {
+            sort_by_field(&mut tuples, field, |tuple| counted(tuple).word, control)?;
+        }
+    }
+    Ok(())
 }
 
 /// Sorts by the bits of a field; stable.

@@ -1,9 +1,11 @@
 //! A publication, and its cells before and after they are written.
 
 use std::io::{self, Read};
+use std::ops::Range;
 
 use super::rule::{EnforcedBy, EnforcedRule};
 use super::table::{MethodDetails, PublishedTable, TableName};
+use crate::microdata::formats::csv::LabelledRows;
 use crate::microdata::{Attr, AttrSet, Column};
 
 /// The outcome of a method: the published tables and the reason each rule holds.
@@ -59,22 +61,34 @@ pub struct PartContents {
     pub columns: Vec<Column>,
 }
 
-/// Bucket labels, one per row, each in `1..=B`, ascending.
+/// The bucket labels `1..=B` of the rows of a part, ascending.
 ///
 /// Only `publish::assign::labels` makes them, from a secret permutation; a test checks that.
 #[derive(Debug)]
-pub struct BucketColumn(Vec<u32>);
+pub struct BucketColumn {
+    /// The row behind the last one of each label.
+    ends: Vec<u32>,
+}
 
 impl BucketColumn {
-    /// Labels in the canonical order of the part's rows.
-    pub(crate) fn from_secret_labels(labels: Vec<u32>) -> Self {
-        Self(labels)
+    /// The labels of a part in canonical order, from the number of rows of each.
+    pub(crate) fn from_secret_labels(sizes: impl Iterator<Item = usize>) -> Self {
+        let end_of = |end: &mut u32, size: usize| {
+            *end += size as u32;
+            Some(*end)
+        };
+        Self { ends: sizes.scan(0, end_of).collect() }
     }
 
-    /// The label of each row.
-    #[must_use]
-    pub fn labels(&self) -> &[u32] {
-        &self.0
+    /// The buckets of some rows, each with those of the rows that are in it.
+    pub fn of_rows(&self, rows: Range<usize>) -> impl Iterator<Item = LabelledRows> {
+        let first = self.ends.partition_point(|&end| end as usize <= rows.start);
+        let labels = (first as u32 + 1..).zip(&self.ends[first..]);
+        labels.scan(rows.start, move |start, (label, &end)| {
+            let labelled = LabelledRows { label: Some(label), rows: *start..rows.end.min(end as usize) };
+            *start = labelled.rows.end;
+            (labelled.rows.start < rows.end).then_some(labelled)
+        })
     }
 }
 
@@ -103,4 +117,26 @@ pub struct ReadColumn {
     pub attribute: Attr,
     /// Its cells; values that do not occur may be in the domain.
     pub column: Column,
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn rows_are_in_the_bucket_of_their_label(
+            sizes in prop::collection::vec(0usize..4, 0..9),
+            (from, to) in (0usize..30, 0usize..30),
+        ) {
+            let each: Vec<u32> = (1..).zip(&sizes).flat_map(|(label, &rows)| vec![label; rows]).collect();
+            let (from, to) = (from.min(each.len()), to.min(each.len()));
+            let column = BucketColumn::from_secret_labels(sizes.into_iter());
+            let of_rows = column.of_rows(from..to).flat_map(|of| of.rows.map(move |row| (row, of.label)));
+            let expected: Vec<_> = (from..to).map(|row| (row, Some(each[row]))).collect();
+            prop_assert_eq!(of_rows.collect::<Vec<_>>(), expected);
+        }
+    }
 }

@@ -28,30 +28,6 @@ pub enum TableWitness {
     Rows(Vec<u32>),
 }
 
-impl Witness {
-    /// The witness of the table before it was permuted: row `i` of the permuted table is row `order[i]` of the original.
-    #[must_use]
-    pub fn unpermuted(self, order: &[u32]) -> Self {
-        let original = |permuted: &[u32]| {
-            let mut original = vec![0; permuted.len()];
-            for (&place, &row) in permuted.iter().zip(order) {
-                original[row as usize] = place;
-            }
-            original
-        };
-        let unpermute = |table: &TableWitness| match table {
-            TableWitness::Plain => TableWitness::Plain,
-            TableWitness::Buckets(labels) => TableWitness::Buckets(original(labels)),
-            TableWitness::Rows(places) => TableWitness::Rows(original(places)),
-            TableWitness::Boxes { labels, boxes } => TableWitness::Boxes {
-                labels: original(labels),
-                boxes: boxes.iter().map(|of_part| original(of_part)).collect(),
-            },
-        };
-        Self { tables: self.tables.iter().map(unpermute).collect() }
-    }
-}
-
 impl Drop for Witness {
     fn drop(&mut self) {
         for table in &mut self.tables {

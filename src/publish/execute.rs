@@ -3,27 +3,26 @@
 use super::design::Design;
 use super::designed_table::TableDesign;
 use super::error::PublishError;
-use super::input::PlanInput;
 use super::made_table::MadeTable;
 use super::make::TableMaker;
 use super::published::Published;
+use super::secret_rows::SecretRows;
 use crate::control::Control;
-use crate::microdata::Table;
 use crate::publication::{Publication, PublicationCells, PublishedTable, TableName, TableWitness, Witness};
 use crate::random::RandomStreams;
 
-/// Makes the tables of a design from `table`, whose rows are already permuted secretly.
+/// Makes the tables of a design. Attributes are published under `published_names`.
 ///
 /// # Errors
 /// [`PublishError`] if a table cannot be made, or on cancellation.
 pub fn execute(
     design: &Design,
-    input: &PlanInput<'_>,
-    table: &Table,
+    published_names: &[String],
+    rows: SecretRows<'_>,
     streams: &RandomStreams,
     control: &Control,
 ) -> Result<Published, PublishError> {
-    let maker = TableMaker { table, published_names: input.published_names, streams, control };
+    let maker = TableMaker { rows, published_names, streams, control };
     let mut tables = Vec::new();
     let mut contents = Vec::new();
     let mut witnesses = Vec::new();

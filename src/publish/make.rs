@@ -7,6 +7,7 @@ use super::designed_table::{BucketPlan, Bucketized};
 use super::error::PublishError;
 use super::generalize;
 use super::made_table::MadeTable;
+use super::secret_rows::SecretRows;
 use super::slicing::{SlicedDesign, SlicedTable};
 use crate::control::{Cancelled, Control};
 use crate::microdata::formats::csv::null_marker;
@@ -19,7 +20,7 @@ use crate::random::RandomStreams;
 
 /// Maker of the tables of a design.
 pub(super) struct TableMaker<'a> {
-    pub(super) table: &'a Table,
+    pub(super) rows: SecretRows<'a>,
     pub(super) published_names: &'a [String],
     pub(super) streams: &'a RandomStreams,
     pub(super) control: &'a Control,
@@ -35,7 +36,7 @@ impl TableMaker<'_> {
     /// A table of exact tuples.
     pub(super) fn plain(&self, attributes: AttrSet) -> Result<MadeTable, Cancelled> {
         let attrs: Vec<Attr> = attributes.iter().collect();
-        let columns = arrange::arranged(self.table, &attrs, None, self.control)?;
+        let columns = arrange::arranged(self.rows.upload, &attrs, None, self.control)?;
         let parts = vec![self.part("rows", &attrs, columns, None)];
         Ok(MadeTable { parts, protection: TableProtection::Plain, witness: TableWitness::Plain })
     }
@@ -50,7 +51,7 @@ impl TableMaker<'_> {
         if let BucketPlan::Persistent(night) = &bucketized.buckets {
             return self.persistent(attributes, bucketized, night, name);
         }
-        let assignment = bucketized.draw(self.table, self.streams, self.control)?;
+        let assignment = bucketized.draw(self.rows.permuted, self.streams, self.control)?;
         let buckets = assignment.buckets;
         let counterfeits = self.counterfeits(bucketized, &assignment)?;
         let labels = self.labels(buckets, name);
@@ -58,7 +59,7 @@ impl TableMaker<'_> {
             let bucket_of = values.iter().map(|counterfeit| counterfeit.bucket).collect();
             LabelledCounterfeits { values, labels: labels.of_rows(BucketAssignment { bucket_of, buckets }) }
         });
-        let labels_of_rows = labels.of_rows(assignment);
+        let labels_of_rows = self.rows.in_upload(labels.of_rows(assignment));
         let rows = BucketRows::new(&labels_of_rows, buckets);
         let known = attributes.minus(bucketized.sensitive());
         let mut parts = vec![self.bucket_part("qi", known, &rows)?];
@@ -77,9 +78,11 @@ impl TableMaker<'_> {
 
     /// A table of columns that are permuted within buckets.
     pub(super) fn sliced(&self, sliced: &SlicedDesign, name: &TableName) -> Result<MadeTable, PublishError> {
-        let SlicedTable { buckets, boxes, columns } = sliced.draw(self.table, self.control)?;
+        let SlicedTable { buckets, boxes, columns } = sliced.draw(self.rows.permuted, self.control)?;
         let number = buckets.buckets;
-        let labels_of_rows = self.labels(number, name).of_rows(buckets);
+        let labels_of_rows = self.rows.in_upload(self.labels(number, name).of_rows(buckets));
+        let boxes: Vec<Option<BucketAssignment>> =
+            boxes.into_iter().map(|of| of.map(|of| self.in_upload(of))).collect();
         let rows = BucketRows::new(&labels_of_rows, number);
         let sensitive = sliced.plan.sensitive;
         let parts = columns.iter().zip(&boxes).zip(1..).map(|((column, boxes), number)| {
@@ -104,6 +107,11 @@ impl TableMaker<'_> {
         Ok(MadeTable { parts, protection, witness })
     }
 
+    /// An assignment of the rows as they were uploaded.
+    pub(super) fn in_upload(&self, assignment: BucketAssignment) -> BucketAssignment {
+        BucketAssignment { bucket_of: self.rows.in_upload(assignment.bucket_of), buckets: assignment.buckets }
+    }
+
     /// Random labels of the buckets of a table.
     pub(super) fn labels(&self, buckets: u32, name: &TableName) -> Labels {
         Labels::draw(buckets, &mut self.streams.stream(&format!("{name}/labels")))
@@ -118,7 +126,7 @@ impl TableMaker<'_> {
         let (Some(planned), Some(attr)) = (bucketized.planned(), bucketized.protected()) else { return Ok(None) };
         let mut stream = self.streams.stream(&bucketize::counterfeits_label(attr));
         let placed = bucketize::PlacedRows { buckets: assignment, strata: bucketized.strata.as_deref() };
-        planned.counterfeits(self.table, attr, placed, &mut stream, self.control)
+        planned.counterfeits(self.rows.permuted, attr, placed, &mut stream, self.control)
     }
 
     /// A part of exact tuples in buckets.
@@ -129,7 +137,7 @@ impl TableMaker<'_> {
         rows: &BucketRows<'_>,
     ) -> Result<(Part, PartContents), Cancelled> {
         let attrs: Vec<Attr> = attributes.iter().collect();
-        let columns = arrange::arranged(self.table, &attrs, Some(rows), self.control)?;
+        let columns = arrange::arranged(self.rows.upload, &attrs, Some(rows), self.control)?;
         Ok(self.part(name, &attrs, columns, Some(Labels::column(rows.sizes()))))
     }
 
@@ -143,11 +151,11 @@ impl TableMaker<'_> {
     ) -> Result<(Part, PartContents), Cancelled> {
         let attrs: Vec<Attr> = attributes.iter().collect();
         let column = |attr: &Attr| match *attr == boxed.sensitive {
-            true => self.table.column(*attr).clone(),
-            false => generalize::interval_cells(self.table.column(*attr), boxed.boxes),
+            true => self.rows.upload.column(*attr).clone(),
+            false => generalize::interval_cells(self.rows.upload.column(*attr), boxed.boxes),
         };
         let table = Table::new(
-            attrs.iter().map(|attr| self.table.name(*attr).to_owned()).collect(),
+            attrs.iter().map(|attr| self.rows.upload.name(*attr).to_owned()).collect(),
             attrs.iter().map(column).collect(),
         );
         let all: Vec<Attr> = table.attributes().iter().collect();
@@ -166,9 +174,10 @@ impl TableMaker<'_> {
         counterfeits: &LabelledCounterfeits,
     ) -> Result<(Part, PartContents), Cancelled> {
         let Some(attr) = sensitive.iter().next() else { return self.bucket_part("sa", sensitive, rows) };
-        let Column { domain, codes } = self.table.column(attr);
+        let Column { domain, codes } = self.rows.upload.column(attr);
         let codes = bucketize::with_counterfeits(codes, domain.len(), &counterfeits.values);
-        let alone = Table::new(vec![self.table.name(attr).to_owned()], vec![Column { domain: domain.clone(), codes }]);
+        let alone =
+            Table::new(vec![self.rows.upload.name(attr).to_owned()], vec![Column { domain: domain.clone(), codes }]);
         let labels: Vec<u32> = rows.labels().iter().chain(&counterfeits.labels).copied().collect();
         let buckets = rows.groups();
         let all = BucketRows::new(&labels, buckets);

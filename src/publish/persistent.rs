@@ -105,7 +105,7 @@ impl TableMaker<'_> {
         let assignment = night.assignment();
         let buckets = assignment.buckets;
         let labels = self.labels(buckets, name);
-        let labels_of_rows = labels.of_rows(assignment);
+        let labels_of_rows = self.rows.in_upload(labels.of_rows(assignment));
         let rows = BucketRows::new(&labels_of_rows, buckets);
         let sensitive = bucketized.sensitive();
         let mut parts = vec![self.bucket_part("qi", attributes.minus(sensitive), &rows)?];
@@ -127,8 +127,8 @@ impl TableMaker<'_> {
             (0..).zip(&night.signatures).flat_map(|(bucket, signature)| std::iter::repeat_n(bucket, signature.len()));
         let buckets = night.signatures.len() as u32;
         let labels = labels.of_rows(BucketAssignment { bucket_of: bucket_of.collect(), buckets });
-        let column = night.column(self.table.column(attr).domain.kind());
-        let alone = Table::new(vec![self.table.name(attr).to_owned()], vec![column]);
+        let column = night.column(self.rows.upload.domain(attr).kind());
+        let alone = Table::new(vec![self.rows.upload.name(attr).to_owned()], vec![column]);
         let slots = BucketRows::new(&labels, buckets);
         let columns = arrange::arranged(&alone, &[Attr(0)], Some(&slots), self.control)?;
         let (mut part, contents) = self.part("sa", &[attr], columns, Some(Labels::column(slots.sizes())));

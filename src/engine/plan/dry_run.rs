@@ -16,16 +16,15 @@ use crate::engine::prepare::repairs::{PrepareAgain, RepairTrials};
 use crate::engine::prepare::unpublished::{OtherColumns, UnpublishedLinks};
 use crate::engine::prepare::unused_thresholds::Inspection;
 use crate::engine::prepare::wording::{composition_problem, notices_of};
-use crate::engine::prepare::{
-    PrepareInput, PreparedRelease, execute, feasible, ledger_union, prepare, secret_order, wording,
-};
+use crate::engine::prepare::{PrepareInput, PreparedRelease, feasible, ledger_union, prepare, secret_order, wording};
 use crate::engine::release::input::RepublishInput;
-use crate::engine::release::night::{NightOrder, NightRows};
+use crate::engine::release::night::NightOrder;
 use crate::ledger::EarlierDisclosures;
 use crate::microdata::{AttrSet, AttributeCounts, Table, UploadedColumn};
 use crate::problem::{Fault, Kind, Problem};
-use crate::publication::{CompositionVerdict, EarlierReleases};
-use crate::publish::{Decision, PlanError, PlanRefusal, PlanRows};
+use crate::publication::CompositionVerdict;
+use crate::publish;
+use crate::publish::{Decision, PlanError, PlanRefusal, PlanRows, SecretRows};
 use crate::random::RandomStreams;
 use crate::report::SpecificationNotice;
 use crate::spec::Specification;
@@ -112,10 +111,11 @@ pub fn dry_run(
     let mut dependencies = JobDependencies::new(specification, table, control)?;
     unpublished.add_to(&mut dependencies, &union);
     let order_of_rows = secret_order(table, streams);
-    let (permuted, unknown) = annotate(specification, table.reordered(&order_of_rows), Inspection::Allowed);
+    let (permuted, unknown) = annotate(specification, table.permuted(&order_of_rows), Inspection::Allowed);
     let mut faults = annotate_with_unknown(faults, unknown);
     let strata = unpublished.strata(&others, &permuted, &order_of_rows);
     let rows = PlanRows { table: &permuted, strata: &strata, streams };
+    let secret = SecretRows { upload: table, permuted: &permuted, order: &order_of_rows };
     let extended =
         ExtendedTable::new(specification, table, EarlierColumns { extra, union: &union }, &dependencies, control)?;
     let joined = &earlier.releases;
@@ -136,9 +136,8 @@ pub fn dry_run(
     }
     let (mut problems, mut night) = (Vec::new(), None);
     if let (Some(terms), Some(population), true) = (specification.republish, &republish, faults.is_empty()) {
-        let rows = NightRows { permuted: &permuted, secret_order: &order_of_rows };
         let order = NightOrder { specification, population, terms, streams };
-        let planned = planned_night(&order, &mut prepared, rows, control)?;
+        let planned = planned_night(&order, &mut prepared, secret, control)?;
         night = planned.map_err(|problem| problems.push(problem)).ok();
     }
     let mut plan = Plan { night, ..assess(specification, earlier, &prepared, faults, problems) };
@@ -152,7 +151,7 @@ pub fn dry_run(
         plan.exposures = Some(exposure::exposures(design, names, &mut rows)?);
     }
     if plan.feasible || !losses::need_made_tables(specification) {
-        plan.warnings.extend(losses_of(specification, &prepared, rows, joined, control)?);
+        plan.warnings.extend(losses_of(specification, &prepared, secret, streams, control)?);
     }
     Ok(plan)
 }
@@ -161,19 +160,19 @@ pub fn dry_run(
 fn losses_of(
     specification: &Specification,
     prepared: &PreparedRelease,
-    rows: PlanRows<'_>,
-    joined: &EarlierReleases,
+    rows: SecretRows<'_>,
+    streams: &RandomStreams,
     control: &Control,
 ) -> Result<Vec<SpecificationNotice>, EngineError> {
     if losses::need_made_tables(specification) {
-        let made = execute(specification, prepared, rows, joined, control)?;
-        let mut notices = losses::describe_made(specification, &made, rows.table);
+        let made = publish::execute(&prepared.design, &specification.published_names, rows, streams, control)?;
+        let mut notices = losses::describe_made(specification, &made, rows.upload);
         notices.extend(losses::describe_formulas(specification, losses::written_columns(&made)));
         return Ok(notices);
     }
     // cells are values
     let written = prepared.design.tables.iter().fold(AttrSet::EMPTY, |all, table| all.union(table.attributes));
-    let columns = written.iter().map(|attr| (attr, rows.table.column(attr)));
+    let columns = written.iter().map(|attr| (attr, rows.upload.column(attr)));
     Ok(losses::describe_formulas(specification, columns).into_iter().collect())
 }
 
@@ -181,7 +180,7 @@ fn losses_of(
 fn planned_night(
     order: &NightOrder<'_>,
     prepared: &mut PreparedRelease,
-    rows: NightRows<'_>,
+    rows: SecretRows<'_>,
     control: &Control,
 ) -> Result<Result<PlannedNight, Value>, EngineError> {
     match order.draw(&mut prepared.design, rows, control) {

@@ -12,5 +12,5 @@ pub(super) mod unused_thresholds;
 pub(super) mod wording;
 
 pub(super) use prepared::{
-    PrepareInput, PreparedRelease, execute, feasible, ledger_union, prepare, secret_order, standing_by_tables,
+    PrepareInput, PreparedRelease, feasible, ledger_union, prepare, secret_order, standing_by_tables,
 };

@@ -1,4 +1,5 @@
 use std::fmt::Write;
+use std::sync::Arc;
 
 use serde_json::Value;
 
@@ -16,9 +17,7 @@ use crate::privacy::{Dependency, PrivacyRule, RuleStatus, TableSchema};
 use crate::problem::{Fault, Kind};
 use crate::publication::{EarlierReleases, Guarantee, UnitGuarantees};
 use crate::publish;
-use crate::publish::{
-    Design, DesignedRule, DesignedTable, PlanError, PlanInput, PlanRefusal, PlanRows, PublishError, Published,
-};
+use crate::publish::{Design, DesignedRule, DesignedTable, PlanError, PlanInput, PlanRefusal, PlanRows};
 use crate::random::RandomStreams;
 use crate::spec::{MethodSpec, Specification, values_pointer};
 
@@ -198,31 +197,6 @@ fn with_unpublished(mut fault: Fault, specification: &Specification) -> Fault {
     fault
 }
 
-/// Makes the tables of a feasible design.
-///
-/// # Errors
-/// [`PublishError`] if a table cannot be made, or on cancellation.
-pub(in crate::engine) fn execute(
-    specification: &Specification,
-    prepared: &PreparedRelease,
-    rows: PlanRows<'_>,
-    joined: &EarlierReleases,
-    control: &Control,
-) -> Result<Published, PublishError> {
-    let (earlier, active_rules) = binding_disclosures(specification, &prepared.union);
-    let input = PlanInput {
-        counts: rows.table,
-        published_names: &specification.published_names,
-        names: prepared.union.attribute_names(),
-        earlier,
-        active_rules,
-        known: &prepared.dependencies.known,
-        earlier_releases: Some(joined),
-        rows: Some(rows),
-    };
-    publish::execute(&prepared.design, &input, rows.table, rows.streams, control)
-}
-
 /// The disclosures and active rules that a design must respect; none for a release without proof.
 fn binding_disclosures<'a>(
     specification: &Specification,
@@ -353,6 +327,6 @@ fn guarantee_per_unit(mut fault: Fault, specification: &Specification) -> Fault 
 }
 
 /// The secret order in which every method sees the rows.
-pub(in crate::engine) fn secret_order(table: &Table, streams: &RandomStreams) -> Vec<u32> {
-    streams.stream("rows").permutation(table.rows() as u32)
+pub(in crate::engine) fn secret_order(table: &Table, streams: &RandomStreams) -> Arc<[u32]> {
+    streams.stream("rows").permutation(table.rows() as u32).into()
 }

@@ -8,13 +8,13 @@ use super::input::{ReleaseInput, RepublishInput};
 use super::night_terms::PopulationTerms;
 use crate::control::Control;
 use crate::engine::error::EngineError;
-use crate::microdata::{Attr, Table};
+use crate::microdata::Attr;
 use crate::problem::{Fault, Kind, Problem};
 use crate::publication::{
     BucketFill, CheckName, Guarantee, NightDigest, PreviousNight, Publication, PublishedBytes, RepublishDetails,
     RepublishFigures, TableWitness, Witness,
 };
-use crate::publish::{Design, DesignedRule, PersistentBuckets, PlanRefusal};
+use crate::publish::{Design, DesignedRule, PersistentBuckets, PlanRefusal, SecretRows};
 use crate::report::{NightCounts, WrittenPart};
 use crate::republication::{
     Diversity, Night, NightError, NightInput, NightRow, NightTally, NightTerms, PersonHash, State, StateError,
@@ -34,15 +34,6 @@ pub(in crate::engine) struct DrawnNight {
     state: State,
     sensitive: Attr,
     l: u64,
-}
-
-/// The rows of a night in the order in which it is drawn.
-#[derive(Clone, Copy)]
-pub(in crate::engine) struct NightRows<'a> {
-    /// The table, its rows permuted secretly.
-    pub(in crate::engine) permuted: &'a Table,
-    /// The row of the upload that each of its rows is.
-    pub(in crate::engine) secret_order: &'a [u32],
 }
 
 /// What a night is drawn from.
@@ -96,7 +87,7 @@ impl<'a> NightOrder<'a> {
     pub(in crate::engine) fn draw(
         &self,
         design: &mut Design,
-        NightRows { permuted, secret_order }: NightRows<'_>,
+        SecretRows { permuted, order, .. }: SecretRows<'_>,
         control: &Control,
     ) -> Result<DrawnNight, EngineError> {
         let [rule] = &design.rules[..] else { return Err(EngineError::bug("a night has one rule")) };
@@ -110,7 +101,7 @@ impl<'a> NightOrder<'a> {
         let column = permuted.column(sensitive);
         let values: Vec<Option<Box<[u8]>>> = column.domain.iter().map(|value| value.map(Box::from)).collect();
         let persons = self.population.persons;
-        let rows: Option<Vec<NightRow>> = secret_order
+        let rows: Option<Vec<NightRow>> = order
             .iter()
             .zip(column.codes.iter())
             .map(|(&row, value)| Some(NightRow { person: PersonHash(*persons.get(row as usize)?), value }))

@@ -1,6 +1,8 @@
+use std::sync::Arc;
+
 use super::input::{ReleaseInput, VerifiedRelease};
 use super::internal_report;
-use super::night::{DrawnNight, NightOrder, NightRows, WrittenNight};
+use super::night::{DrawnNight, NightOrder, WrittenNight};
 use super::write::{PartStore, PartWriter};
 use crate::control::{Control, Phase};
 use crate::engine::error::EngineError;
@@ -15,7 +17,7 @@ use crate::engine::prepare::unpublished::{OtherColumns, UnpublishedLinks};
 use crate::engine::prepare::unused_thresholds::Inspection;
 use crate::engine::prepare::wording::{self, composition_problem, method_name};
 use crate::engine::prepare::{
-    PrepareInput, PreparedRelease, execute, feasible, ledger_union, prepare, secret_order, standing_by_tables,
+    PrepareInput, PreparedRelease, feasible, ledger_union, prepare, secret_order, standing_by_tables,
 };
 use crate::engine::read_back::exposures::{FigureReader, FiguresOfParts, PublishedTables};
 use crate::engine::read_back::figures::{achieved, bucket_sizes, closed, summary};
@@ -24,13 +26,15 @@ use crate::ledger::{ActiveRule, Disclosure, RecordedProtection};
 use crate::microdata::{AttrSet, Table};
 use crate::privacy::{Dependency, DiscoveryScope, RuleStatus};
 use crate::publication::{Linkage, NoticeKind, Protected, Publication, PublishedBytes, Witness};
-use crate::publish::{Decision, Design, DesignedRule, DesignedTable, PlanError, PlanRefusal, PlanRows};
+use crate::publish::{
+    Decision, Design, DesignedRule, DesignedTable, PlanError, PlanRefusal, PlanRows, Published, SecretRows,
+};
 use crate::report::{
     Generalization, InternalReport, Manifest, ManifestInput, SpecificationNotice, Utility, WrittenPart, manifest,
 };
 use crate::spec::Specification;
 use crate::verifier::{DeclaredSearch, VerifierInput, VerifierReport};
-use crate::{ledger, verifier};
+use crate::{ledger, publish, verifier};
 
 /// Plans, publishes, writes and verifies a release. The result has passed the verifier; the caller makes it visible.
 ///
@@ -46,10 +50,10 @@ pub fn release(
     let unpublished = UnpublishedLinks::find(order.specification, order.table, &others(order), &union, control)?;
     let order = &ReleaseInput { specification: &unpublished.specification, ..order.clone() };
     let PlannedRelease { prepared, permuted, secret_order, mut night } = plan_release(order, &unpublished, control)?;
-    let WrittenRelease { publication, witness, parts, losses } =
-        publish_and_write(order, &prepared, &permuted, store, control)?;
-    drop(permuted);
-    let witness = witness.unpermuted(&secret_order);
+    let rows = SecretRows { upload: order.table, permuted: &permuted, order: &secret_order };
+    let published = publish_rows(order, &prepared, rows, control)?;
+    drop((permuted, secret_order));
+    let WrittenRelease { publication, witness, parts, losses } = write_parts(order, published, store, control)?;
     let described = DescribedRelease { order, prepared: &prepared, publication: &publication, losses: &losses };
     let state = night.as_mut().map(|night| night.take_state(&publication, &parts));
     let after = night.as_ref().zip(state.as_deref());
@@ -68,7 +72,7 @@ pub fn release(
 struct PlannedRelease {
     prepared: PreparedRelease,
     permuted: Table,
-    secret_order: Vec<u32>,
+    secret_order: Arc<[u32]>,
     /// The night, where it is one.
     night: Option<DrawnNight>,
 }
@@ -87,7 +91,7 @@ fn plan_release(
     let ReleaseInput { specification, table, .. } = order;
     let mut dependencies = JobDependencies::new(specification, table, control)?;
     let order_of_rows = secret_order(table, order.streams);
-    let (permuted, unknown) = annotate(specification, table.reordered(&order_of_rows), Inspection::Denied);
+    let (permuted, unknown) = annotate(specification, table.permuted(&order_of_rows), Inspection::Denied);
     if !unknown.is_empty() {
         return Err(PlanRefusal(unknown).into());
     }
@@ -124,7 +128,7 @@ fn plan_release(
     if specification.unproven.is_none() {
         prepared.compose().map_err(|violations| EngineError::Refused(composition_problem(&violations)))?;
     }
-    let rows = NightRows { permuted: &permuted, secret_order: &order_of_rows };
+    let rows = SecretRows { upload: table, permuted: &permuted, order: &order_of_rows };
     let night = NightOrder::new(order)?.map(|night| night.draw(&mut prepared.design, rows, control)).transpose()?;
     Ok(PlannedRelease { prepared, permuted, secret_order: order_of_rows, night })
 }
@@ -324,31 +328,37 @@ impl<'a> DescribedRelease<'a> {
 /// The publication of a release, and what is known of its parts once they are written.
 struct WrittenRelease {
     publication: Publication,
-    /// The assignment of rows to buckets and classes, rows in their secret order.
+    /// The assignment of rows to buckets and classes, rows as they were uploaded.
     witness: Witness,
     parts: Vec<Vec<WrittenPart>>,
     /// Notices on what the finished tables lose.
     losses: Vec<SpecificationNotice>,
 }
 
-/// Runs the method on the secretly permuted rows and writes every part.
-fn publish_and_write(
+/// Runs the method.
+fn publish_rows(
     order: &ReleaseInput<'_>,
     prepared: &PreparedRelease,
-    permuted: &Table,
+    rows: SecretRows<'_>,
+    control: &Control,
+) -> Result<Published, EngineError> {
+    let cells_of_work = prepared.design.tables.iter().map(DesignedTable::passes);
+    control.begin(Phase::Publish, cells_of_work.sum::<u64>() * rows.upload.rows() as u64)?;
+    let names = &order.specification.published_names;
+    Ok(publish::execute(&prepared.design, names, rows, order.streams, control)?)
+}
+
+/// Writes every part.
+fn write_parts(
+    order: &ReleaseInput<'_>,
+    published: Published,
     store: &mut dyn PartStore,
     control: &Control,
 ) -> Result<WrittenRelease, EngineError> {
-    let ReleaseInput { specification, streams, .. } = order;
-    let cells_of_work = prepared.design.tables.iter().map(DesignedTable::passes);
-    control.begin(Phase::Publish, cells_of_work.sum::<u64>() * permuted.rows() as u64)?;
-    // strata are made already
-    let rows = PlanRows { table: permuted, strata: permuted, streams };
-    let published = execute(specification, prepared, rows, &order.earlier.releases, control)?;
-
+    let ReleaseInput { specification, table: original, .. } = order;
     let parts = || published.publication.tables.iter().flat_map(|table| &table.parts);
     control.begin(Phase::Write, parts().map(|part| part.len).sum())?;
-    let (mut written, mut writer) = (Vec::new(), PartWriter::new(permuted, store, control));
+    let (mut written, mut writer) = (Vec::new(), PartWriter::new(original, store, control));
     for (table, cells) in published.publication.tables.iter().zip(&published.contents.tables) {
         let mut parts = Vec::new();
         for (part, cells) in table.parts.iter().zip(cells) {
@@ -356,7 +366,7 @@ fn publish_and_write(
         }
         written.push(parts);
     }
-    let mut losses = losses::describe_made(specification, &published, permuted);
+    let mut losses = losses::describe_made(specification, &published, original);
     losses.extend(losses::describe_formulas(specification, losses::written_columns(&published)));
     Ok(WrittenRelease { publication: published.publication, witness: published.witness, parts: written, losses })
 }

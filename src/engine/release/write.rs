@@ -9,9 +9,11 @@ use sha2::{Digest, Sha256};
 use crate::control::Control;
 use crate::engine::error::EngineError;
 use crate::engine::read_back::hex::hex;
-use crate::microdata::formats::csv::{RowWriter, header};
+use crate::microdata::formats::csv::{LabelledRows, RowWriter, header};
 use crate::microdata::{AttributeType, Column, Table};
-use crate::publication::{CellContent, Part, PartContents, PublishedBytes, PublishedColumn, RowMeaning, TableName};
+use crate::publication::{
+    BucketColumn, CellContent, Part, PartContents, PublishedBytes, PublishedColumn, RowMeaning, TableName,
+};
 use crate::report::WrittenPart;
 
 /// Storage of the parts of one attempt, which are read back as they will be served.
@@ -35,12 +37,15 @@ struct RenderedChunk(Vec<Vec<u8>>);
 
 impl RenderedChunk {
     /// Renders rows after `head`.
-    fn render(writer: &RowWriter<'_>, labels: Option<&[u32]>, rows: Range<usize>, head: Vec<u8>) -> Self {
+    fn render(writer: &RowWriter<'_>, labels: Option<&BucketColumn>, rows: Range<usize>, head: Vec<u8>) -> Self {
         let pieces: Vec<Range<usize>> =
             rows.clone().step_by(PIECE_ROWS).map(|first| first..(first + PIECE_ROWS).min(rows.end)).collect();
         let rendered = pieces.into_par_iter().map(|rows| {
             let mut csv = Vec::new();
-            writer.write(labels, rows, &mut csv);
+            match labels {
+                Some(labels) => writer.write(labels.of_rows(rows), &mut csv),
+                None => writer.write(std::iter::once(LabelledRows { label: None, rows }), &mut csv),
+            }
             csv
         });
         Self(std::iter::once(head).chain(rendered.collect::<Vec<_>>()).collect())
@@ -75,7 +80,7 @@ impl<'a> PartWriter<'a> {
         if writer.null() != part.null.as_deref() {
             return Err(EngineError::bug("a part is written with another null marker than it is described with"));
         }
-        let labels = contents.buckets.as_ref().map(|buckets| buckets.labels());
+        let labels = contents.buckets.as_ref();
 
         let mut head = Vec::new();
         header(part.columns.iter().map(|column| column.name.as_str()), part.bucketed, &mut head);

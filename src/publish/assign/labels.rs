@@ -28,8 +28,6 @@ impl Labels {
     /// such a column.
     #[must_use]
     pub fn column(sizes: impl Iterator<Item = usize>) -> BucketColumn {
-        let mut labels = Vec::new();
-        (1..).zip(sizes).for_each(|(label, rows)| labels.extend(std::iter::repeat_n(label, rows)));
-        BucketColumn::from_secret_labels(labels)
+        BucketColumn::from_secret_labels(sizes)
     }
 }

@@ -29,14 +29,15 @@ impl TableMaker<'_> {
     /// The sensitive tuples of all rows whose primary value is not left out.
     fn joint_table(&self, attributes: AttrSet, primary: Attr, drawn: &SecretBuckets) -> Result<MadeTable, Cancelled> {
         let attrs: Vec<Attr> = attributes.iter().collect();
-        let primary = &self.table.column(primary).codes;
+        let table = self.rows.upload;
+        let primary = &table.column(primary).codes;
         let kept: Vec<u32> =
-            (0..self.table.rows() as u32).filter(|&row| !drawn.left_out.contains(&primary.get(row as usize))).collect();
+            (0..table.rows() as u32).filter(|&row| !drawn.left_out.contains(&primary.get(row as usize))).collect();
         let columns = attrs.iter().map(|&attr| {
-            let Column { domain, codes } = self.table.column(attr);
+            let Column { domain, codes } = table.column(attr);
             Column { domain: domain.clone(), codes: codes.gather(&kept) }
         });
-        let names = attrs.iter().map(|&attr| self.table.name(attr).to_owned()).collect();
+        let names = attrs.iter().map(|&attr| table.name(attr).to_owned()).collect();
         let kept = Table::new(names, columns.collect());
         let all: Vec<Attr> = kept.attributes().iter().collect();
         let columns = arrange::arranged(&kept, &all, None, self.control)?;
@@ -54,7 +55,7 @@ impl TableMaker<'_> {
         let buckets = drawn.groups.len() as u32;
         let labels = self.labels(buckets, name);
         let of_groups = drawn.labels(&labels);
-        let of_rows = labels.of_rows(drawn.assignment(self.table.rows()));
+        let of_rows = self.rows.in_upload(labels.of_rows(drawn.assignment(self.rows.upload.rows())));
         let rows = BucketRows::new(&of_rows, buckets);
         let mut parts = vec![
             self.bucket_part("qi", attributes.minus(decomposed.sensitive()), &rows)?,
@@ -76,14 +77,14 @@ impl TableMaker<'_> {
         labels: &[u32],
         sets: &[&CodeSet],
     ) -> Result<(Part, PartContents), Cancelled> {
-        let domain = self.table.column(attr).domain.clone();
+        let domain = self.rows.upload.domain(attr).clone();
         let (mut of_values, mut codes) = (Vec::new(), Vec::new());
         for (set, &label) in sets.iter().zip(labels) {
             of_values.extend(std::iter::repeat_n(label, set.len()));
             codes.extend(set.as_slice().iter().copied());
         }
         let codes = Codes::collect(domain.len(), codes.into_iter());
-        let alone = Table::new(vec![self.table.name(attr).to_owned()], vec![Column { domain, codes }]);
+        let alone = Table::new(vec![self.rows.upload.name(attr).to_owned()], vec![Column { domain, codes }]);
         let groups = BucketRows::new(&of_values, labels.len() as u32);
         let columns = arrange::arranged(&alone, &[Attr(0)], Some(&groups), self.control)?;
         let (mut part, contents) = self.part(name, &[attr], columns, Some(Labels::column(groups.sizes())));

@@ -20,7 +20,7 @@ impl TableMaker<'_> {
         attributes: AttrSet,
         generalized: &Generalized,
     ) -> Result<MadeTable, PublishError> {
-        let classes = self.classes(generalized)?;
+        let classes = self.in_upload(self.classes(generalized)?);
         let mut columns = Vec::with_capacity(attributes.len());
         for attribute in attributes.iter() {
             self.control.check()?;
@@ -30,7 +30,7 @@ impl TableMaker<'_> {
             true => TableProtection::Guarding(generalized.keeps.clone()),
             false => TableProtection::Exclusive,
         };
-        Ok(of_one_part(columns, self.table.rows(), protection, self.control)?)
+        Ok(of_one_part(columns, self.rows.upload.rows(), protection, self.control)?)
     }
 
     fn generalized_column(
@@ -39,13 +39,13 @@ impl TableMaker<'_> {
         generalized: &Generalized,
         classes: &BucketAssignment,
     ) -> DescribedColumn {
-        let column = self.table.column(attribute);
+        let column = self.rows.upload.column(attribute);
         let name = self.published_names[attribute.index()].clone();
         if !generalized.quasi_identifiers.contains(attribute) {
             return (PublishedColumn { attribute, name, cells: CellContent::Exact }, column.clone());
         }
         // an attribute without a taxonomy is numeric, and its cells are intervals
-        let tree = self.table.annotations(attribute).taxonomy().filter(|_| generalized.cells == CellKind::Node);
+        let tree = self.rows.permuted.annotations(attribute).taxonomy().filter(|_| generalized.cells == CellKind::Node);
         let form = match (generalized.sets.contains(attribute), tree) {
             (true, _) => SharedCells::Sets,
             (false, Some(tree)) => SharedCells::Nodes(tree),
@@ -74,8 +74,8 @@ impl TableMaker<'_> {
             max_attempts: None,
             strata: generalized.strata.clone(),
         };
-        let order = CutOrder { table: self.table, cells: generalized.cells, sets: generalized.sets };
-        match generalization.classes(self.table, &order, self.control) {
+        let order = CutOrder { table: self.rows.permuted, cells: generalized.cells, sets: generalized.sets };
+        match generalization.classes(self.rows.permuted, &order, self.control) {
             Err(GeneralizeError::Empty) => Ok(BucketAssignment { bucket_of: Vec::new(), buckets: 0 }),
             classes => Ok(classes?),
         }

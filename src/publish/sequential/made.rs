@@ -18,12 +18,12 @@ impl TableMaker<'_> {
         let mut columns = Vec::with_capacity(attributes.len());
         for attribute in attributes.iter() {
             self.control.check()?;
-            let (column, name) = (self.table.column(attribute), self.published_names[attribute.index()].clone());
+            let (column, name) = (self.rows.upload.column(attribute), self.published_names[attribute.index()].clone());
             let cut = design.cut(attribute);
             let cells = cut.map_or(CellContent::Exact, |cut| cut.content(&name));
             let column = cut.map_or_else(|| column.clone(), |cut| cut.cells(column));
             columns.push((PublishedColumn { attribute, name, cells }, column));
         }
-        of_one_part(columns, self.table.rows(), TableProtection::Exclusive, self.control)
+        of_one_part(columns, self.rows.upload.rows(), TableProtection::Exclusive, self.control)
     }
 }

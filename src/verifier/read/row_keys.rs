@@ -96,6 +96,9 @@ impl RowKeys {
 
     /// The keys of the rows with a label of at least 1.
     pub(in crate::verifier) fn labelled(self, labels: &[u32]) -> Self {
+        if !labels.contains(&0) {
+            return self;
+        }
         let rows = self.data.chunks_exact(self.words).zip(labels).filter(|(_, label)| **label > 0);
         Self { words: self.words, data: rows.flat_map(|(row, _)| row).copied().collect() }
     }

@@ -11,8 +11,8 @@ use guardian::ledger::EarlierDisclosures;
 use guardian::microdata::Attr;
 use guardian::privacy::links::KnownDependencies;
 use guardian::publish;
-use guardian::publish::PlanInput;
 use guardian::publish::assign::largest_l;
+use guardian::publish::{PlanInput, SecretRows};
 use guardian::random::{RandomStreams, ReleaseKey};
 use guardian::report::ManifestTable;
 use serde_json::json;
@@ -103,12 +103,15 @@ fn draw_from_method(job: &Job, random: &mut Random) -> Vec<Outcome> {
     };
     let design = publish::plan(&specification.method, &input, &Control::default()).unwrap();
     let control = Control::default();
+    let order: Vec<u32> = (0..table.rows() as u32).collect();
+    let rows = SecretRows { upload: table, permuted: table, order: &order };
     let mut draw = || {
         let streams = RandomStreams::Keyed(ReleaseKey::from_bytes(random.key()));
-        let made = publish::execute(&design, &input, table, &streams, &control).unwrap();
+        let made = publish::execute(&design, &specification.published_names, rows, &streams, &control).unwrap();
         let qi = &made.contents.tables[0][0];
         let names = (0..table.rows()).map(|row| String::from_utf8(qi.columns[0].value(row).unwrap().to_vec()).unwrap());
-        by_row(names.zip(qi.buckets.as_ref().unwrap().labels().iter().copied()))
+        let labelled = qi.buckets.as_ref().unwrap().of_rows(0..table.rows());
+        by_row(names.zip(labelled.flat_map(|of| of.rows.map(move |_| of.label.unwrap()))))
     };
     (0..KEYS).map(|_| draw()).collect()
 }

@@ -71,6 +71,15 @@ impl CellTexts {
     }
 }
 
+/// Rows of one bucket; of none where the part has no buckets.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LabelledRows {
+    /// The label of the bucket.
+    pub label: Option<u32>,
+    /// The rows.
+    pub rows: Range<usize>,
+}
+
 /// Writes rows of columns, each after its bucket where rows have one.
 pub struct RowWriter<'a> {
     columns: Vec<(&'a Codes, CellTexts)>,
@@ -103,41 +112,37 @@ impl<'a> RowWriter<'a> {
         self.null.as_deref()
     }
 
-    /// Appends the lines of `rows` to `out`, each beginning with its bucket when there are `buckets`.
+    /// Appends the lines of rows to `out`, each beginning with its bucket where it has one.
     ///
     /// # Panics
-    /// When a row exceeds the columns or the buckets.
-    pub fn write(&self, buckets: Option<&[u32]>, rows: Range<usize>, out: &mut Vec<u8>) {
+    /// When a row exceeds the columns.
+    pub fn write(&self, labelled: impl Iterator<Item = LabelledRows>, out: &mut Vec<u8>) {
         let mut end = out.len();
-        let mut bucket = PaddedCell::default();
-        let mut shown = None;
         // room for a row without long cells; a cell is copied with what follows it
         let room = (self.columns.len() + 2) * (MAX_INLINE_CELL_BYTES + 1);
-        let extension = MIN_EXTENSION_BYTES.min(room * rows.len());
-        for row in rows {
-            if out.len() - end < room {
-                out.resize(end + room + extension, 0);
-            }
-            if let Some(buckets) = buckets {
-                if shown != Some(buckets[row]) {
-                    shown = Some(buckets[row]);
-                    bucket = bucket_cell(buckets[row]);
+        for LabelledRows { label, rows } in labelled {
+            let bucket = label.map(bucket_cell);
+            for row in rows {
+                if out.len() - end < room {
+                    out.resize(end + room + MIN_EXTENSION_BYTES, 0);
                 }
-                out[end..end + MAX_INLINE_CELL_BYTES + 1].copy_from_slice(&bucket);
-                end += usize::from(bucket[MAX_INLINE_CELL_BYTES]);
-            }
-            for (codes, texts) in &self.columns {
-                let cell = &texts.cells[codes.get(row) as usize];
-                if cell[MAX_INLINE_CELL_BYTES] == LONG_CELL {
-                    let text = texts.long(cell);
-                    if out.len() - end < text.len() + room {
-                        out.resize(end + text.len() + room + extension, 0);
+                if let Some(bucket) = &bucket {
+                    out[end..end + MAX_INLINE_CELL_BYTES + 1].copy_from_slice(bucket);
+                    end += usize::from(bucket[MAX_INLINE_CELL_BYTES]);
+                }
+                for (codes, texts) in &self.columns {
+                    let cell = &texts.cells[codes.get(row) as usize];
+                    if cell[MAX_INLINE_CELL_BYTES] == LONG_CELL {
+                        let text = texts.long(cell);
+                        if out.len() - end < text.len() + room {
+                            out.resize(end + text.len() + room + MIN_EXTENSION_BYTES, 0);
+                        }
+                        out[end..end + text.len()].copy_from_slice(text);
+                        end += text.len();
+                    } else {
+                        out[end..end + MAX_INLINE_CELL_BYTES + 1].copy_from_slice(cell);
+                        end += usize::from(cell[MAX_INLINE_CELL_BYTES]);
                     }
-                    out[end..end + text.len()].copy_from_slice(text);
-                    end += text.len();
-                } else {
-                    out[end..end + MAX_INLINE_CELL_BYTES + 1].copy_from_slice(cell);
-                    end += usize::from(cell[MAX_INLINE_CELL_BYTES]);
                 }
             }
         }
@@ -220,8 +225,9 @@ mod tests {
         let mut out = Vec::new();
         header(names[..columns.len()].iter().copied(), buckets.is_some(), &mut out);
         let rows = columns[0].codes.len();
-        writer.write(buckets, 0..rows / 3, &mut out);
-        writer.write(buckets, rows / 3..rows, &mut out);
+        let labelled = |row: usize| LabelledRows { label: buckets.map(|of| of[row]), rows: row..row + 1 };
+        writer.write((0..rows / 3).map(labelled), &mut out);
+        writer.write((rows / 3..rows).map(labelled), &mut out);
         (String::from_utf8(out).unwrap(), writer.null().map(str::to_owned))
     }
 
