@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::io::Read;
 use std::path::PathBuf;
 
+use rayon::prelude::*;
 use tokio::runtime::Handle;
 use uuid::Uuid;
 
@@ -217,11 +218,11 @@ impl<'a> Upload<'a> {
         };
         let mut rows = 0;
         while let Some(chunk) = reader.next_chunk()? {
-            content.add(&chunk);
             if let Some(record_key) = &mut collected.record_key {
                 record_key.add(&chunk)?;
             }
-            collected.evidence.add(&chunk, |_| true).map_err(evidence_problem)?;
+            let ((), added) = rayon::join(|| content.add(&chunk), || collected.evidence.add(&chunk, |_| true));
+            added.map_err(evidence_problem)?;
             rows += u64::from(chunk.rows);
             stored.put(chunk)?;
         }
@@ -313,11 +314,12 @@ struct StoredChunks<'a> {
 
 impl StoredChunks<'_> {
     fn put(&mut self, chunk: Chunk) -> Result<(), Problem> {
-        let encrypt = |(column, no): (&ChunkColumn, u32)| -> Result<(u32, Ciphertext), StoreError> {
+        let encrypt = |(no, column): (usize, &ChunkColumn)| -> Result<(u32, Ciphertext), StoreError> {
+            let no = no as u32;
             let context = CiphertextContext::Chunk { chunk: self.chunks, column: no };
             Ok((no, self.key.encrypt(context, &column.encode())?))
         };
-        let payloads: Result<Vec<_>, _> = chunk.columns.iter().zip(0..).map(encrypt).collect();
+        let payloads: Result<Vec<_>, _> = chunk.columns.par_iter().enumerate().map(encrypt).collect();
         let Upload { service, handle, id, .. } = self.upload;
         handle.block_on(service.store.put_column_chunks(id, self.chunks, &payloads?))?;
         self.chunks += 1;

@@ -25,14 +25,18 @@ pub(super) struct CellChunk {
 }
 
 impl CellChunk {
-    /// The column of some rows, given the hash of each cell.
-    pub(super) fn from_cells(cells: impl Iterator<Item = u128>) -> Self {
+    /// The column of some rows, given the value of each and the hash of each value. Values may have a hash in common.
+    pub(super) fn from_values(values: impl Iterator<Item = u32>, of_values: &[u128]) -> Self {
         let mut known: HashMap<u128, u16, RandomState> = HashMap::default();
+        let mut code_of: Vec<Option<u16>> = vec![None; of_values.len()];
         let (mut hashes, mut codes) = (Vec::new(), Vec::new());
-        for cell in cells {
-            let code = *known.entry(cell).or_insert_with(|| {
-                hashes.push(cell);
-                hashes.len() as u16 - 1
+        for value in values {
+            let code = *code_of[value as usize].get_or_insert_with(|| {
+                let hash = of_values[value as usize];
+                *known.entry(hash).or_insert_with(|| {
+                    hashes.push(hash);
+                    hashes.len() as u16 - 1
+                })
             });
             codes.push(code);
         }

@@ -7,7 +7,7 @@ use super::blocks::{ScanError, blocks};
 use super::cells::{CellChunk, CellFile};
 use super::evidence::{Evidence, SystemEvidence};
 use super::fold::Fold;
-use super::hash::{HashOfHashes, KeyedHash, KeyedHasher, hash_of_sum};
+use super::hash::{HashOfHashes, KeyedHash, KeyedHasher, SumHasher};
 use super::keys::{KeyComponents, RowKey, SystemColumns};
 use super::signatures::signatures;
 use super::sorter::ExternalSorter;
@@ -135,9 +135,10 @@ impl<H: KeyedHasher> EvidenceCollector<H> {
                 }
             }
         }
+        let hasher = SumHasher::new(b"row\0");
         for &row in &kept {
             let whole = (0..hashes.len()).fold(0_u128, |sum, column| sum.wrapping_add(cell(column, row)));
-            let whole = hash_of_sum(b"row\0", whole);
+            let whole = hasher.hash(whole);
             self.table = self.table.wrapping_add(whole);
             for (column, content) in self.contents.iter_mut().enumerate() {
                 *content = content.wrapping_add(whole.wrapping_mul(cell(column, row)));
@@ -145,7 +146,8 @@ impl<H: KeyedHasher> EvidenceCollector<H> {
         }
         let mut columns = Vec::with_capacity(self.free.len());
         for (&column, sum) in self.free.iter().zip(&mut self.sums) {
-            columns.push(CellChunk::from_cells(kept.iter().map(|row| cell(column, *row))));
+            let values = kept.iter().map(|row| chunk.columns[column].codes().get(*row));
+            columns.push(CellChunk::from_values(values, &hashes[column]));
             *sum = kept.iter().fold(*sum, |sum, row| sum.wrapping_add(cell(column, *row)));
         }
         self.cells.push(&columns)?;
@@ -169,7 +171,7 @@ impl<H: KeyedHasher> EvidenceCollector<H> {
             let found = system.finish(&self.layout, |hashes| put(&columns.system, hashes))?;
             evidence.systems.insert(columns.system.clone(), found);
         }
-        evidence.table = Some(KeyedHash(hash_of_sum(b"table\0", self.table)));
+        evidence.table = Some(KeyedHash(SumHasher::new(b"table\0").hash(self.table)));
         let content = |sum: &u128| {
             let mut hash = HashOfHashes::new(b"content\0");
             [self.table, *sum].into_iter().for_each(|sum| hash.update(sum));
@@ -273,7 +275,8 @@ impl SystemCollector {
             Some(records) => !has_repeated(records)?,
             None => persons.rows == persons.persons,
         };
-        let mark = |sum: &u128| KeyedHash(hash_of_sum(b"column\0", *sum));
+        let hasher = SumHasher::new(b"column\0");
+        let mark = |sum: &u128| KeyedHash(hasher.hash(*sum));
         let marks = layout.names.iter().cloned().zip(self.columns.iter().map(mark)).filter(|_| is_distinguished);
         Ok(SystemEvidence { persons: persons.persons, columns: marks.collect() })
     }

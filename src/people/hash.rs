@@ -6,6 +6,7 @@
 use std::fmt;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use sha2::block_api::compress256;
 use sha2::{Digest, Sha256};
 
 /// A keyed hash, cut to sixteen bytes.
@@ -82,13 +83,41 @@ impl HashOfHashes {
     }
 }
 
-/// The hash of a multiset of keyed hashes, given as their sum.
+/// The first state of SHA-256 (FIPS 180-4, section 5.3.3).
+const FIRST_STATE: [u32; 8] =
+    [0x6a09_e667, 0xbb67_ae85, 0x3c6e_f372, 0xa54f_f53a, 0x510e_527f, 0x9b05_688c, 0x1f83_d9ab, 0x5be0_cd19];
+
+/// Bytes of a block of SHA-256, and those behind a message: a bit, and its length.
+const BLOCK_BYTES: usize = 64;
+const LENGTH_BYTES: usize = 8;
+
+/// Hashes of multisets of keyed hashes, given as their sums, behind one label.
 ///
-/// Sums of hashes under one key are equal by chance alone, unless the multisets are. They need no memory and no order.
-pub(super) fn hash_of_sum(label: &[u8], sum: u128) -> u128 {
-    let mut hash = HashOfHashes::new(label);
-    hash.update(sum);
-    hash.finish()
+/// Sums of hashes under one key are equal by chance alone, unless the multisets are. They need no memory and no order. Label and sum
+/// are one block of SHA-256, which is laid out once: tables have as many of them as rows and columns.
+#[derive(Clone)]
+pub(super) struct SumHasher {
+    block: [u8; BLOCK_BYTES],
+    place: usize,
+}
+
+impl SumHasher {
+    /// Behind a label of at most 39 bytes.
+    pub(super) fn new(label: &[u8]) -> Self {
+        let (place, end) = (label.len(), label.len() + size_of::<u128>());
+        let mut block = [0; BLOCK_BYTES];
+        block[..place].copy_from_slice(label);
+        block[end] = 0x80;
+        block[BLOCK_BYTES - LENGTH_BYTES..].copy_from_slice(&(end as u64 * 8).to_be_bytes());
+        Self { block, place }
+    }
+
+    pub(super) fn hash(&self, sum: u128) -> u128 {
+        let (mut block, mut state) = (self.block, FIRST_STATE);
+        block[self.place..self.place + size_of::<u128>()].copy_from_slice(&sum.to_be_bytes());
+        compress256(&mut state, &[block]);
+        state[..4].iter().fold(0, |hash, &word| hash << 32 | u128::from(word))
+    }
 }
 
 #[cfg(test)]
@@ -107,6 +136,15 @@ pub(super) mod tests {
             mac.update(&labelled(label, texts));
             let bytes: [u8; 32] = mac.finalize().into_bytes().into();
             KeyedHash::from_bytes(*bytes.first_chunk().unwrap())
+        }
+    }
+
+    #[test]
+    fn a_hash_of_a_sum_is_that_of_its_bytes() {
+        for (label, sum) in [(&b""[..], 0), (b"row\0", u128::MAX), (b"row\0", 1 << 77 | 5), (&[7; 39], 12)] {
+            let mut hash = HashOfHashes::new(label);
+            hash.update(sum);
+            assert_eq!(SumHasher::new(label).hash(sum), hash.finish(), "{label:?}");
         }
     }
 

@@ -3,18 +3,23 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
+use std::ops::Range;
 
+use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::blocks::ScanError;
 use super::cells::{CellChunk, CellFile};
 use super::evidence::Evidence;
-use super::hash::{KeyedHash, hash_of_sum};
+use super::hash::{KeyedHash, SumHasher};
 use super::surprise::exceeds_chance;
-use crate::control::Control;
+use crate::control::{Cancelled, Control};
 
 /// Signatures kept of a kind: those with the lowest hashes.
 const MAX_SAMPLED_SIGNATURES: usize = 256;
+
+/// Rows whose signatures a processor takes at once.
+const ROWS_AT_ONCE: usize = 1 << 13;
 
 /// Fewest columns of tables of which one may be left out.
 const MIN_COLUMNS_TO_LEAVE_OUT: usize = 3;
@@ -46,24 +51,38 @@ impl SignatureSample {
 
 /// Collects the lowest signatures. What was among the lowest at the end was so throughout, hence the numbers of rows
 /// are exact.
-#[derive(Default)]
 struct SampleCollector {
     lowest: BTreeMap<u128, u64>,
+    /// Up to where hashes can be among the lowest.
+    end: u128,
     is_cut: bool,
 }
 
 impl SampleCollector {
-    fn push(&mut self, hash: u128) {
-        let is_full = self.lowest.len() >= MAX_SAMPLED_SIGNATURES;
-        if is_full && self.lowest.last_key_value().is_some_and(|(last, _)| *last < hash) {
+    /// Of hashes up to `end`; others are known to be too high.
+    const fn new(end: u128) -> Self {
+        Self { lowest: BTreeMap::new(), end, is_cut: false }
+    }
+
+    fn push(&mut self, hash: u128, rows: u64) {
+        if hash > self.end {
             self.is_cut = true;
             return;
         }
-        *self.lowest.entry(hash).or_default() += 1;
+        *self.lowest.entry(hash).or_default() += rows;
         if self.lowest.len() > MAX_SAMPLED_SIGNATURES {
             self.lowest.pop_last();
             self.is_cut = true;
         }
+        if self.lowest.len() == MAX_SAMPLED_SIGNATURES {
+            self.end = self.lowest.last_key_value().map_or(self.end, |(last, _)| *last);
+        }
+    }
+
+    /// Takes what another one collected of other rows.
+    fn merge(&mut self, other: Self) {
+        self.is_cut |= other.is_cut;
+        other.lowest.into_iter().for_each(|(hash, rows)| self.push(hash, rows));
     }
 
     fn finish(self) -> SignatureSample {
@@ -83,22 +102,37 @@ pub(super) fn signatures(
     }
     let left_out = if cells.columns() < MIN_COLUMNS_TO_LEAVE_OUT { &[] } else { chosen };
     let mut kinds: Vec<SampleCollector> = Vec::new();
-    kinds.resize_with(1 + left_out.len(), SampleCollector::default);
+    kinds.resize_with(1 + left_out.len(), || SampleCollector::new(u128::MAX));
     for chunk in 0..cells.chunks() {
         let columns = (0..cells.columns()).map(|column| cells.read(chunk, column));
         let columns: Vec<CellChunk> = columns.collect::<io::Result<_>>()?;
-        for row in 0..columns[0].codes.len() {
-            if row % Control::STRIDE == 0 {
-                control.check()?;
-            }
-            let whole = columns.iter().fold(0_u128, |sum, column| sum.wrapping_add(column.cell(row)));
-            kinds[0].push(hash_of_sum(b"row\0", whole));
-            for (kind, &column) in kinds[1..].iter_mut().zip(left_out) {
-                kind.push(hash_of_sum(b"row\0", whole.wrapping_sub(columns[column].cell(row))));
-            }
+        let rows = columns[0].codes.len();
+        let pieces: Vec<usize> = (0..rows).step_by(ROWS_AT_ONCE).collect();
+        let of_piece = |first: usize| {
+            control.check()?;
+            let mut found: Vec<SampleCollector> = kinds.iter().map(|kind| SampleCollector::new(kind.end)).collect();
+            collect(&columns, left_out, first..rows.min(first + ROWS_AT_ONCE), &mut found);
+            Ok(found)
+        };
+        let found: Vec<Vec<SampleCollector>> =
+            pieces.into_par_iter().map(of_piece).collect::<Result<_, Cancelled>>()?;
+        for (kind, found) in found.into_iter().flat_map(|found| found.into_iter().enumerate()) {
+            kinds[kind].merge(found);
         }
     }
     Ok(kinds.into_iter().map(SampleCollector::finish).collect())
+}
+
+/// Collects the signatures of some rows: first of whole rows, then without each of the columns that are left out.
+fn collect(columns: &[CellChunk], left_out: &[usize], rows: Range<usize>, kinds: &mut [SampleCollector]) {
+    let hasher = SumHasher::new(b"row\0");
+    for row in rows {
+        let whole = columns.iter().fold(0_u128, |sum, column| sum.wrapping_add(column.cell(row)));
+        kinds[0].push(hasher.hash(whole), 1);
+        for (kind, &column) in kinds[1..].iter_mut().zip(left_out) {
+            kind.push(hasher.hash(whole.wrapping_sub(columns[column].cell(row))), 1);
+        }
+    }
 }
 
 /// The signatures of a table that can be twins of another one's: those of one row, of kinds that have enough of them.
@@ -187,12 +221,17 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_sample_has_the_lowest_with_all_rows(hashes in prop::collection::vec(0..700_u128, 0..900)) {
-            let mut collector = SampleCollector::default();
+        fn a_sample_has_the_lowest_with_all_rows(
+            hashes in prop::collection::vec(0..700_u128, 0..900),
+            piece in 1..400_usize,
+        ) {
+            let mut collector = SampleCollector::new(u128::MAX);
             let mut all: BTreeMap<u128, u64> = BTreeMap::new();
-            for hash in hashes {
-                collector.push(hash);
-                *all.entry(hash).or_default() += 1;
+            for hashes in hashes.chunks(piece) {
+                let mut found = SampleCollector::new(collector.end);
+                hashes.iter().for_each(|hash| found.push(*hash, 1));
+                collector.merge(found);
+                hashes.iter().for_each(|hash| *all.entry(*hash).or_default() += 1);
             }
             let sample = collector.finish();
             let found: Vec<(u128, u64)> = sample.lowest.iter().map(|of| (of.hash.0, of.rows)).collect();

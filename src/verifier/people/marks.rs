@@ -4,10 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::Path;
 
+use rayon::prelude::*;
 use sha2::{Digest, Sha256};
 
 use super::counts::HashCounts;
-use super::facts::{AuditedRows, ChunkCells, RowsLayout, code, digest, first_half, hashed_cells};
+use super::facts::{AuditedRows, ChunkCells, RowsLayout, code, first_half, hashed_cells, row_digest};
 use super::surprise::surprise;
 use crate::control::Control;
 
@@ -22,6 +23,9 @@ const MIN_SURPRISE: u64 = 12 * 256;
 
 /// Signatures of a sample: those with the lowest hashes.
 const SAMPLED: usize = 256;
+
+/// Rows whose signatures are listed by themselves.
+const ROWS_OF_LIST: usize = 1 << 13;
 
 /// Fewest columns of a table of which a signature leaves one out.
 const MIN_FREE: usize = 3;
@@ -61,18 +65,41 @@ pub struct AuditedSample {
     pub is_cut: bool,
 }
 
-impl AuditedSample {
-    fn add(&mut self, signature: u128) {
-        let is_full = self.rows.len() == SAMPLED;
-        if is_full && self.rows.last_key_value().is_some_and(|(highest, _)| signature > *highest) {
-            self.is_cut = true;
-        } else {
-            *self.rows.entry(signature).or_default() += 1;
-            if self.rows.len() > SAMPLED {
-                self.rows.pop_last();
-                self.is_cut = true;
-            }
+/// A sample that is being drawn.
+#[derive(Clone, Default)]
+struct GrowingSample {
+    found: AuditedSample,
+    /// The highest signature that can be among them; none where any can.
+    most: Option<u128>,
+}
+
+impl GrowingSample {
+    /// A sample of more rows of the same table.
+    fn of_more_rows(&self) -> Self {
+        Self { most: self.most, ..Self::default() }
+    }
+
+    fn add(&mut self, signature: u128, rows: u64) {
+        if self.most.is_some_and(|most| signature > most) {
+            self.found.is_cut = true;
+            return;
         }
+        let AuditedSample { rows: lowest, is_cut } = &mut self.found;
+        *lowest.entry(signature).or_default() += rows;
+        if lowest.len() > SAMPLED {
+            lowest.pop_last();
+            *is_cut = true;
+        }
+        if lowest.len() == SAMPLED {
+            self.most = lowest.last_key_value().map(|(highest, _)| *highest);
+        }
+    }
+
+    fn extend(&mut self, others: Self) {
+        for (signature, rows) in others.found.rows {
+            self.add(signature, rows);
+        }
+        self.found.is_cut |= others.found.is_cut;
     }
 }
 
@@ -166,7 +193,7 @@ pub(super) fn derive_marks<R: AuditedRows>(
     let columns: Vec<usize> = chosen.iter().map(|place| free.columns[*place]).collect();
     let left_out = if free.columns.len() < MIN_FREE { 0 } else { columns.len() };
     let kinds = if free.columns.is_empty() { 0 } else { 1 + left_out };
-    let mut samples = vec![AuditedSample::default(); kinds];
+    let mut samples = vec![GrowingSample::default(); kinds];
     let mut blocks = BlockCounter { columns: columns.clone(), lowest, counts: HashCounts::new(folder) };
     for number in 0..rows.chunks() {
         let chunk = rows.chunk(number)?;
@@ -175,18 +202,31 @@ pub(super) fn derive_marks<R: AuditedRows>(
             |(place, column)| if free.columns.contains(&place) { hashed_cells(rows, column) } else { Vec::new() };
         let cells: Vec<Vec<u128>> = chunk.columns.iter().enumerate().map(cells).collect();
         let of = ChunkCells { chunk: &chunk, cells: &cells, kept: &kept };
-        for &row in of.kept {
-            let whole = free.columns.iter().fold(0_u128, |sum, column| sum.wrapping_add(of.cell(*column, row)));
-            for (kind, sample) in samples.iter_mut().enumerate() {
-                let without = kind.checked_sub(1).map_or(0, |left_out| of.cell(columns[left_out], row));
-                sample.add(digest("row", &[whole.wrapping_sub(without)]));
-            }
+        let lists: Vec<Vec<GrowingSample>> = kept
+            .par_chunks(ROWS_OF_LIST)
+            .map(|rows| {
+                let mut found: Vec<GrowingSample> = samples.iter().map(GrowingSample::of_more_rows).collect();
+                let mut cells = vec![0_u128; free.columns.len()];
+                for &row in rows {
+                    cells.iter_mut().zip(&free.columns).for_each(|(cell, column)| *cell = of.cell(*column, row));
+                    let whole = cells.iter().fold(0, |sum: u128, cell| sum.wrapping_add(*cell));
+                    for (kind, sample) in found.iter_mut().enumerate() {
+                        let without = kind.checked_sub(1).map_or(0, |left_out| cells[chosen[left_out]]);
+                        sample.add(row_digest(whole.wrapping_sub(without)), 1);
+                    }
+                }
+                found
+            })
+            .collect();
+        for found in lists {
+            samples.iter_mut().zip(found).for_each(|(sample, found)| sample.extend(found));
         }
         for by in 0..columns.len() {
             control.check()?;
             blocks.add(&of, by)?;
         }
     }
+    let samples: Vec<AuditedSample> = samples.into_iter().map(|sample| sample.found).collect();
     let cuts = samples.iter().map(|sample| sample.is_cut).collect();
     let signature = |kind: usize, (&hash, &weight): (&u128, &u64)| AuditedMark {
         hash,
