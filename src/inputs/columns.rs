@@ -56,6 +56,8 @@ pub(super) fn read_columns(
         let stored = stored.ok_or_else(|| missing(env, dataset))?;
         Ok(column_of(key, chunk, column, &stored)?)
     };
+    // a store that answers less than it was asked lacks the rest
+    let stored = stored.into_iter().chain(std::iter::repeat_with(|| None));
     columns.iter().zip(stored).map(decode).collect()
 }
 
