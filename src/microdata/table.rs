@@ -77,9 +77,9 @@ impl Codes {
     #[must_use]
     pub fn gather(&self, order: &[u32]) -> Self {
         match self {
-            Self::U8(codes) => Self::U8(gathered(codes, order)),
-            Self::U16(codes) => Self::U16(gathered(codes, order)),
-            Self::U32(codes) => Self::U32(gathered(codes, order)),
+            Self::U8(codes) => Self::U8(order.iter().map(|&r| codes[r as usize]).collect()),
+            Self::U16(codes) => Self::U16(order.iter().map(|&r| codes[r as usize]).collect()),
+            Self::U32(codes) => Self::U32(order.iter().map(|&r| codes[r as usize]).collect()),
         }
     }
 
@@ -129,13 +129,6 @@ impl Codes {
     pub fn iter(&self) -> impl ExactSizeIterator<Item = u32> + '_ {
         (0..self.len()).map(|row| self.get(row))
     }
-}
-
-/// Least number of rows that a processor gathers at once.
-const GATHERED_ROWS: usize = 1 << 14;
-
-fn gathered<C: Copy + Send + Sync>(codes: &[C], order: &[u32]) -> Vec<C> {
-    order.par_iter().with_min_len(GATHERED_ROWS).map(|&row| codes[row as usize]).collect()
 }
 
 /// Largest number of values of a column that is counted in several places at once.
@@ -213,6 +206,7 @@ impl PermutedColumn {
     fn column(&self) -> &Column {
         match &self.order {
             None => &self.source,
+            // by one thread: one that waits for others here could be given work that asks for this column
             Some(order) => self.ordered.get_or_init(|| self.source.reordered(order)),
         }
     }
@@ -402,5 +396,36 @@ impl AttributeCounts for Table {
 
     fn annotations(&self, attr: Attr) -> ColumnAnnotations {
         Self::annotations(self, attr).clone()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::microdata::{Arena, AttributeType};
+
+    #[test]
+    fn a_permuted_table_is_a_reordered_one() {
+        let rows = 100_000_u32;
+        let mut values = Arena::default();
+        (0..7).for_each(|value| values.push(format!("{value}").as_bytes()));
+        let domain = Arc::new(Domain::from_sorted(AttributeType::Text, false, values));
+        let column = |by: u32| {
+            let codes = (0..rows as usize).map(|row| row as u32 / by % 7);
+            Column { domain: Arc::clone(&domain), codes: Codes::collect(7, codes) }
+        };
+        let table = Table::new(["a", "b", "c"].map(str::to_owned).to_vec(), [1, 3, 11].map(column).to_vec());
+        let order: Arc<[u32]> = (0..rows).map(|row| (u64::from(row) * 7919 % u64::from(rows)) as u32).collect();
+        let permuted = table.permuted(&order);
+        assert_eq!(permuted.counts(Attr(1)), table.counts(Attr(1)));
+        // many threads ask at the same time
+        (0..64_u32)
+            .into_par_iter()
+            .for_each(|at| assert_eq!(permuted.column(Attr(at as u8 % 3)).codes.len(), rows as usize));
+        let reordered = table.reordered(&order);
+        assert_eq!(permuted, reordered);
+        assert_eq!(permuted.permuted(&order), reordered.reordered(&order));
+        let some = AttrSet::one(Attr(1));
+        assert_eq!(permuted.restricted(some, &[5, 1]), reordered.restricted(some, &[5, 1]));
     }
 }
