@@ -40,8 +40,8 @@ pub(super) struct TableCells {
 /// Rows of a part.
 #[derive(Default)]
 pub(super) struct PartCells {
-    /// Bucket of each row, from 0; `None` for a part without buckets.
-    pub(super) labels: Vec<u32>,
+    /// Bucket of each row, from 0; none of a part without buckets. Parts with the same labels share them.
+    pub(super) labels: Arc<Vec<u32>>,
     /// Columns as they are read: codes in the order in which values occur.
     unranked: Vec<(Attr, Codes)>,
     /// Attributes that were read.
@@ -91,6 +91,7 @@ impl PartCounterfeits {
 impl PartCells {
     #[cfg(test)]
     pub(super) fn new(labels: Vec<u32>, columns: Vec<(Attr, Column)>) -> Self {
+        let labels = Arc::new(labels);
         Self { labels, unranked: Vec::new(), columns, counterfeits: PartCounterfeits::default() }
     }
 
@@ -106,8 +107,13 @@ impl PartCells {
 
 impl TableCells {
     /// The cells of a table from those of its parts; `None` where these have not the same buckets.
-    fn of_parts(table: &PublishedTable, parts: Vec<PartCells>) -> Option<Self> {
+    fn of_parts(table: &PublishedTable, mut parts: Vec<PartCells>) -> Option<Self> {
         let rows = table.parts.first().map_or(0, |part| part.len as usize);
+        if let Some((first, others)) = parts.split_first_mut() {
+            for part in others.iter_mut().filter(|part| part.labels == first.labels) {
+                part.labels = Arc::clone(&first.labels);
+            }
+        }
         let mut cells = Self { rows, buckets: Vec::new(), parts };
         let several = table.parts.len() > 1;
         let real = |part: &PartCells| -> Vec<u32> {
@@ -202,7 +208,7 @@ impl PublishedRows {
             return None;
         }
         let cells = |(read, part): (ReadPart, &Part)| PartCells {
-            labels: read.labels,
+            labels: Arc::new(read.labels),
             unranked: Vec::new(),
             columns: read.columns.into_iter().map(|of| (of.attribute, of.column)).collect(),
             counterfeits: PartCounterfeits::declared(part),
@@ -275,7 +281,7 @@ fn read_part(
         let map: Vec<u32> = std::iter::once(0).chain(values).collect();
         columns[number].extend_mapped(dictionary.interner.len() + 1, cells.codes(), &map);
     })?;
-    let unranked = wanted.into_iter().zip(columns).collect();
+    let (labels, unranked) = (Arc::new(labels), wanted.into_iter().zip(columns).collect());
     Ok(PartCells { labels, unranked, columns: Vec::new(), counterfeits: PartCounterfeits::declared(part) })
 }
 

@@ -79,7 +79,7 @@ fn of_table(table: &TableCells, used: &[AttrSet], control: &Control) -> Result<f
         });
     }
     let Some(BucketDistribution { of_bucket, values }) = tied else { return Ok(0.0) };
-    let labels = table.parts[first].labels.clone();
+    let labels = table.parts[first].labels.to_vec();
     BucketedColumn::of_shares(labels, of_bucket, values, control)?.estimate_entropy(&known, control)
 }
 
@@ -93,7 +93,7 @@ impl BucketDistribution {
     fn new(table: &TableCells, part: usize, attributes: AttrSet, control: &Control) -> Result<Self, Cancelled> {
         let groups = groups(table, part, attributes, control)?;
         let mut rows: Vec<Vec<u32>> = table.buckets.iter().map(|&size| Vec::with_capacity(size as usize)).collect();
-        for (&group, &bucket) in groups.of_row().iter().zip(&table.parts[part].labels) {
+        for (&group, &bucket) in groups.of_row().iter().zip(table.parts[part].labels.iter()) {
             rows[bucket as usize].push(group);
         }
         let shares = |mut groups: Vec<u32>| {

@@ -182,7 +182,7 @@ impl ConstraintBuilder {
 
     fn add_buckets(&mut self, at: usize, buckets: usize, part: &PartCells) {
         let stride = self.count;
-        self.keys.iter_mut().zip(&part.labels).for_each(|(key, &label)| *key += label as usize * stride);
+        self.keys.iter_mut().zip(part.labels.iter()).for_each(|(key, &label)| *key += label as usize * stride);
         self.add(at, buckets);
     }
 

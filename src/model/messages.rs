@@ -263,7 +263,7 @@ fn sampled(rows: f64, share: f64) -> Estimate {
 /// Sum over the rows of a part, by bucket.
 fn sums(table: &TableCells, part: &PartCells, weights: &[f64]) -> Vec<f64> {
     let mut sums = vec![0.0; table.buckets.len()];
-    for (&weight, &bucket) in weights.iter().zip(&part.labels) {
+    for (&weight, &bucket) in weights.iter().zip(part.labels.iter()) {
         sums[bucket as usize] += weight;
     }
     sums
