@@ -12,18 +12,8 @@ if [ "${STORE:-sqlite}" = postgres ] && [ -z "${DATABASE_URL:-}" ]; then
 fi
 target=${CARGO_TARGET_DIR:-target}
 [ -n "${NO_BUILD:-}" ] || cargo build --quiet --release --bin guardian --example load
-work=$(mktemp -d "${WORK:-${TMPDIR:-/tmp}}/load.XXXXXX")
-server=
-finish() {
-    [ -z "$server" ] || { kill "$server" 2>/dev/null && wait "$server" 2>/dev/null; } || true
-    rm -rf "$work"
-}
-trap finish EXIT
+guardian=$target/release/guardian
+source benches/serve.sh
 ulimit -n "$(ulimit -Hn)"
-"$target/release/guardian" serve --listen 127.0.0.1:0 --data "$work/data" >"$work/out" 2>"$work/log" &
-server=$!
-until url=$(grep -o 'http://[0-9.:]*' "$work/out" | head -1) && [ -n "$url" ]; do
-    kill -0 "$server" 2>/dev/null || { cat "$work/log" >&2; exit 1; }
-    read -rt 0.1 <> <(:) || true
-done
+start
 "$target/release/examples/load" "$url" "${1:-1000}" "${2:-1000}" "$server"

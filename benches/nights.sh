@@ -16,25 +16,7 @@ fi
 [ -n "${GUARDIAN:-}" ] || cargo build --quiet --release --bin guardian
 guardian=${GUARDIAN:-${CARGO_TARGET_DIR:-target}/release/guardian}
 nights=${1:-200} rows=${2:-2000} datasets=${3:-0}
-work=$(mktemp -d "${WORK:-${TMPDIR:-/tmp}}/nights.XXXXXX")
-server=
-stop() {
-    [ -z "$server" ] || { kill "$server" 2>/dev/null && wait "$server" 2>/dev/null; } || true
-    server=
-}
-finish() {
-    stop
-    rm -rf "$work"
-}
-trap finish EXIT
-start() {
-    "$guardian" serve --listen 127.0.0.1:0 --data "$work/data" >"$work/out" 2>"$work/log" &
-    server=$!
-    until url=$(grep -o 'http://[0-9.:]*' "$work/out" | head -1) && [ -n "$url" ]; do
-        kill -0 "$server" 2>/dev/null || { cat "$work/log" >&2; exit 1; }
-        read -rt 0.1 <> <(:) || true
-    done
-}
+source benches/serve.sh
 start
 if [ -n "${CLIENTS:-}" ]; then
     python3 benches/side_by_side.py "$url" "$server" "$CLIENTS" "$rows"

@@ -9,13 +9,7 @@ cd "$(dirname "$0")/.."
 target=${CARGO_TARGET_DIR:-target}/release
 [ -n "${GUARDIAN:-}" ] || cargo build --quiet --release --bin guardian --example census
 guardian=${GUARDIAN:-$target/guardian} census=${CENSUS:-$target/examples/census}
-work=$(mktemp -d "${WORK:-${TMPDIR:-/tmp}}/parquet.XXXXXX")
-server=
-finish() {
-    [ -z "$server" ] || { kill "$server" 2>/dev/null && wait "$server" 2>/dev/null; } || true
-    rm -rf "$work"
-}
-trap finish EXIT
+source benches/serve.sh
 python3 -m venv "$work/venv"
 "$work/venv/bin/pip" --quiet install duckdb
 "$census" "${1:-10000000}" "$work/census.csv"
@@ -24,11 +18,6 @@ duckdb "COPY (FROM read_csv('$work/census.csv', all_varchar = true)) TO '$work/c
 rm "$work/census.csv"
 TIMEFORMAT='a copy by DuckDB: %U + %S s, %R s on the clock'
 time duckdb "COPY (FROM '$work/census.parquet') TO '$work/copy.parquet' (FORMAT parquet)"
-"$guardian" serve --listen 127.0.0.1:0 --data "$work/data" >"$work/out" 2>"$work/log" &
-server=$!
-until url=$(grep -o 'http://[0-9.:]*' "$work/out" | head -1) && [ -n "$url" ]; do
-    kill -0 "$server" 2>/dev/null || { cat "$work/log" >&2; exit 1; }
-    read -rt 0.1 <> <(:) || true
-done
+start
 [ -z "${PROFILE:-}" ] || { perf record -q -F 100 --call-graph dwarf,16384 -o "$PROFILE" -p "$server" & }
 python3 benches/parquet.py "$url" "$server" "$work/census.parquet" benches/anatomy.json

@@ -13,19 +13,8 @@ fi
 target=${CARGO_TARGET_DIR:-target}/release
 [ -n "${GUARDIAN:-}" ] || cargo build --quiet --release --bin guardian --example census
 guardian=${GUARDIAN:-$target/guardian} census=${CENSUS:-$target/examples/census}
-work=$(mktemp -d "${WORK:-${TMPDIR:-/tmp}}/service.XXXXXX")
-server=
-finish() {
-    [ -z "$server" ] || { kill "$server" 2>/dev/null && wait "$server" 2>/dev/null; } || true
-    rm -rf "$work"
-}
-trap finish EXIT
+source benches/serve.sh
 "$census" "$((${1:-200} * 1000))" "$work/census.csv"
-"$guardian" serve --listen 127.0.0.1:0 --data "$work/data" >"$work/out" 2>"$work/log" &
-server=$!
-until url=$(grep -o 'http://[0-9.:]*' "$work/out" | head -1) && [ -n "$url" ]; do
-    kill -0 "$server" 2>/dev/null || { cat "$work/log" >&2; exit 1; }
-    read -rt 0.1 <> <(:) || true
-done
+start
 [ -z "${PROFILE:-}" ] || { perf record -q -F 999 -g -o "$PROFILE" -p "$server" & }
 python3 benches/service.py "$url" "$server" "$work/census.csv" "${2:-1}"

@@ -19,17 +19,6 @@ postgres) [[ -n ${DATABASE_URL:-} ]] || exec scripts/pg-tmp.sh run "$0" "$@" ;;
 esac
 [[ -n ${GUARDIAN:-} ]] || cargo build --quiet --release --bin guardian
 guardian=${GUARDIAN:-${CARGO_TARGET_DIR:-target}/release/guardian}
-work=$(mktemp -d "${WORK:-${TMPDIR:-/tmp}}/soak.XXXXXX")
-server=
-finish() {
-    [[ -z $server ]] || { kill "$server" 2>/dev/null && wait "$server" 2>/dev/null; } || true
-    rm -rf "$work"
-}
-trap finish EXIT
-"$guardian" serve --listen 127.0.0.1:0 --data "$work/data" >"$work/out" 2>"$work/log" &
-server=$!
-until url=$(grep -o 'http://[0-9.:]*' "$work/out" | head -1) && [[ -n $url ]]; do
-    kill -0 "$server" 2>/dev/null || { cat "$work/log" >&2; exit 1; }
-    read -rt 0.1 <> <(:) || true
-done
+source benches/serve.sh
+start
 python3 benches/soak.py "$url" "$server" "${2:-60}" "${RATE:-1}"
