@@ -9,6 +9,7 @@ mod builder;
 mod calendar;
 mod cell;
 mod chunk;
+mod chunk_file;
 mod contingency;
 mod distinct;
 mod domain;
@@ -33,6 +34,7 @@ pub use calendar::{
 };
 pub use cell::{CellInterval, CellShape, SUPPRESSED_CELL, is_formula, parse_set, write_json, write_set, write_span};
 pub use chunk::{CHUNK_ROWS, Chunk, ChunkColumn, ChunkError};
+pub use chunk_file::ChunkFile;
 pub use contingency::{Associations, Coarse, DEFAULT_BINS, phi_squared};
 pub use domain::{Arena, Domain};
 pub use interner::{Interner, ValueKey};

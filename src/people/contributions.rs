@@ -7,7 +7,6 @@ use std::collections::BinaryHeap;
 use std::io;
 use std::path::Path;
 
-use super::chunk_file::{ChunkFile, ChunkFileReader};
 use super::hash::KeyedHasher;
 use super::keys::{KeyComponents, SystemColumns};
 use super::order_ties::OrderSearch;
@@ -15,7 +14,7 @@ use super::selection::{OrderValues, RowOrder, RowRank};
 use super::sorter::{ExternalSorter, SortedEntry, number_of};
 use crate::control::{Cancelled, Control};
 use crate::microdata::formats::{IngestError, IngestLimits, TableReader};
-use crate::microdata::{AttributeType, Chunk};
+use crate::microdata::{AttributeType, Chunk, ChunkFile};
 
 /// The most rows of a table: each has a bit in memory, 64 MB in all.
 const MAX_ROWS: u64 = 1 << 29;
@@ -83,7 +82,9 @@ pub struct ContributionSpool<'a> {
 pub struct BoundedTable {
     names: Vec<String>,
     kinds: Vec<Option<AttributeType>>,
-    chunks: ChunkFileReader,
+    chunks: ChunkFile,
+    /// The next chunk.
+    next: u32,
     kept: RowMarks,
     /// Rows given so far, with those left out.
     seen: u64,
@@ -110,7 +111,7 @@ impl BoundedTable {
             at.ok_or_else(|| ContributionError::UnknownOrder(column.to_owned()))
         };
         let mut values = bound.order.map(place).transpose()?.map(|column| OrderValues::new(column, spool.limits));
-        let mut table = ChunkFile::new(spool.folder, names.len())?;
+        let mut table = ChunkFile::new(spool.folder)?;
         let mut rows = 0;
         while let Some(chunk) = reader.next_chunk()? {
             rows += u64::from(chunk.rows);
@@ -127,7 +128,7 @@ impl BoundedTable {
         let order = values.map(|values| values.rank(&kinds));
         let chosen = choose(&ChoosingRun { table: &table, names: &names, rows, bound, hasher, spool }, order.as_ref())?;
         let ChosenRows { kept, counts, chose_rows } = chosen;
-        Ok(Self { names, kinds, chunks: table.chunks()?, kept, seen: 0, counts, chose_rows })
+        Ok(Self { names, kinds, chunks: table, next: 0, kept, seen: 0, counts, chose_rows })
     }
 }
 
@@ -141,7 +142,8 @@ impl TableReader for BoundedTable {
     }
 
     fn next_chunk(&mut self) -> Result<Option<Chunk>, IngestError> {
-        while let Some(chunk) = self.chunks.next().map_err(IngestError::Spool)? {
+        while let Some(chunk) = self.chunks.chunk(self.next).map_err(IngestError::Spool)? {
+            self.next += 1;
             let kept: Vec<bool> =
                 (self.seen..self.seen + u64::from(chunk.rows)).map(|row| self.kept.has(row)).collect();
             self.seen += u64::from(chunk.rows);
@@ -178,8 +180,9 @@ fn choose<H: KeyedHasher>(run: &ChoosingRun<'_, H>, order: Option<&RowOrder>) ->
     by_name.sort_unstable_by_key(|&column| &names[column]);
     let mut search = order.map(|of| OrderSearch::new(of, names.len(), *all));
     let mut rows: ExternalSorter<RowOfPerson> = ExternalSorter::with_entries(spool.folder);
-    let (mut chunks, mut seen) = (table.chunks()?, 0_u64);
-    while let Some(chunk) = chunks.next()? {
+    let mut seen = 0_u64;
+    for place in 0..table.chunks() {
+        let chunk = table.columns(place, 0..names.len())?;
         spool.control.check()?;
         let components = KeyComponents::new(*hasher, &bound.person, &chunk);
         let here = order.map(|of| of.ranks(&chunk));

@@ -6,7 +6,6 @@
 mod attributes;
 mod blocks;
 mod cells;
-mod chunk_file;
 mod collect;
 mod contributions;
 mod counter;

@@ -43,7 +43,7 @@ pub use manifest::{
 pub use manifest_part::{ManifestPart, PartFile, WritingEngine, WrittenPart};
 pub use method_details::MethodDetailsForm;
 pub use page::{ChartError, PAGE_POLICY, internal_report_page, report_page};
-pub use part_files::PartFilesReader;
+pub use part_files::{PartFilesReader, PartRendering};
 pub use population::{
     AutoNewcomers, DefinedPopulation, NewcomersThreshold, PeopleStatement, PopulationDetails, PopulationItem,
     PopulationKeyForm, RepublicationProgress, RepublicationTerms,

@@ -1,74 +1,89 @@
-//! The rows of a part in several Parquet files, as the CSV that one file of it would be.
+//! The rows of a table as the CSV of a part, and those of a part in several Parquet files as one file of it.
 
-use std::collections::VecDeque;
 use std::fs::File;
 use std::io;
 use std::io::Read;
 
 use crate::microdata::formats::csv::{header, quote};
-use crate::microdata::formats::{IngestError, IngestLimits, TableReader, open_parquet};
+use crate::microdata::formats::parquet::ParquetFiles;
+use crate::microdata::formats::{IngestError, IngestLimits, TableReader};
 
-/// Reader of the files of a part, one after the other.
-pub struct PartFilesReader {
-    files: VecDeque<File>,
-    current: Option<Box<dyn TableReader>>,
-    /// What is rendered and not yet read.
-    csv: Vec<u8>,
-    read: usize,
+/// Renders the rows of a table as the CSV of a part.
+pub struct PartRendering {
+    table: Box<dyn TableReader>,
     /// Whether the line of names is rendered.
     has_header: bool,
 }
 
-impl PartFilesReader {
-    /// A reader of files in their order.
+impl PartRendering {
+    /// Of a table whose first column is `bucket`, if the part has buckets.
     #[must_use]
-    pub fn new(files: Vec<File>) -> Self {
-        Self { files: files.into(), current: None, csv: Vec::new(), read: 0, has_header: false }
+    pub const fn new(table: Box<dyn TableReader>) -> Self {
+        Self { table, has_header: false }
+    }
+
+    /// Appends the next rows, after the line of names where they are the first, and counts them; `None` at the end.
+    ///
+    /// # Errors
+    /// [`IngestError`]
+    pub fn render(&mut self, csv: &mut Vec<u8>) -> Result<Option<u32>, IngestError> {
+        if !self.has_header {
+            header(self.table.names().iter().map(String::as_str), false, csv);
+            self.has_header = true;
+        }
+        let Some(chunk) = self.table.next_chunk()? else { return Ok(None) };
+        for row in 0..chunk.rows as usize {
+            for (at, column) in chunk.columns.iter().enumerate() {
+                if at > 0 {
+                    csv.push(b',');
+                }
+                if let Some(value) = column.value(row) {
+                    quote(value, value.is_empty(), csv);
+                }
+            }
+            csv.push(b'\n');
+        }
+        Ok(Some(chunk.rows))
+    }
+}
+
+/// Reader of the files of a part, one after the other.
+pub struct PartFilesReader {
+    /// Before the first is opened.
+    files: Vec<File>,
+    rendering: Option<PartRendering>,
+    /// What is rendered and not yet read.
+    csv: Vec<u8>,
+    read: usize,
+}
+
+impl PartFilesReader {
+    /// A reader of files in their order, of which there is at least one.
+    #[must_use]
+    pub const fn new(files: Vec<File>) -> Self {
+        Self { files, rendering: None, csv: Vec::new(), read: 0 }
     }
 
     /// Renders the next rows; false at the end.
-    fn fill(&mut self) -> io::Result<bool> {
-        let damaged = |error: IngestError| io::Error::new(io::ErrorKind::InvalidData, error.to_string());
+    fn fill(&mut self) -> Result<bool, IngestError> {
         self.csv.clear();
         self.read = 0;
-        loop {
-            if self.current.is_none() {
-                let Some(file) = self.files.pop_front() else { return Ok(false) };
-                self.current = Some(open_parquet(file, &IngestLimits::default()).map_err(damaged)?);
+        let rendering = match &mut self.rendering {
+            Some(rendering) => rendering,
+            unopened => {
+                let files = std::mem::take(&mut self.files);
+                unopened.insert(PartRendering::new(Box::new(ParquetFiles::new(files, &IngestLimits::default())?)))
             }
-            let Some(reader) = &mut self.current else { continue };
-            if !self.has_header {
-                header(reader.names().iter().map(String::as_str), false, &mut self.csv);
-                self.has_header = true;
-            }
-            match reader.next_chunk().map_err(damaged)? {
-                None => self.current = None,
-                Some(chunk) => {
-                    for row in 0..chunk.rows as usize {
-                        for (at, column) in chunk.columns.iter().enumerate() {
-                            if at > 0 {
-                                self.csv.push(b',');
-                            }
-                            if let Some(value) = column.value(row) {
-                                quote(value, value.is_empty(), &mut self.csv);
-                            }
-                        }
-                        self.csv.push(b'\n');
-                    }
-                    return Ok(true);
-                }
-            }
-            if !self.csv.is_empty() {
-                return Ok(true);
-            }
-        }
+        };
+        Ok(rendering.render(&mut self.csv)?.is_some() || !self.csv.is_empty())
     }
 }
 
 impl Read for PartFilesReader {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let damaged = |error: IngestError| io::Error::new(io::ErrorKind::InvalidData, error.to_string());
         while self.read == self.csv.len() {
-            if !self.fill()? {
+            if !self.fill().map_err(damaged)? {
                 return Ok(0);
             }
         }

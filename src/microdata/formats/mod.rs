@@ -18,5 +18,5 @@ pub use super::limits::IngestLimits;
 pub use compression::{Encoding, LimitExceededError};
 pub use error::IngestError;
 pub use input::{InputFormat, TableReader};
-pub use open::{open, open_parquet};
+pub use open::open;
 pub use typed::{DecimalScales, TypedColumn, TypedKind, TypedRows, parse_units};

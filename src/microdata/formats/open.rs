@@ -1,4 +1,3 @@
-use std::fs::File;
 use std::io::{Cursor, Read};
 use std::path::Path;
 
@@ -37,14 +36,6 @@ pub fn open(
             }
         }
     })
-}
-
-/// Begins to read a Parquet file where it is.
-///
-/// # Errors
-/// [`IngestError`]
-pub fn open_parquet(file: File, limits: &IngestLimits) -> Result<Box<dyn TableReader>, IngestError> {
-    Ok(Box::new(parquet::open(file, Vec::new(), limits)?))
 }
 
 /// Whether an input begins with `magic`, and the whole input.
