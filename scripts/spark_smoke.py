@@ -6,6 +6,9 @@
     spark_smoke.py vectors WORK            the parts of the vectors are the expected ones
     spark_smoke.py plans PLAN PLAN         two plans count the same of what no rule prevents
     spark_smoke.py same RELEASE RELEASE    two releases hold the same rows in the same files
+    spark_smoke.py service BASE WORK       a service registers and publishes a table of the engine, under its ledger
+    spark_smoke.py queued BASE WORK        the same table is registered and a job of it queued, whose id is printed
+    spark_smoke.py ended BASE JOB          the job succeeds
     spark_smoke.py secrets WORK KEY        nothing secret stands in what the cluster has written
 """
 
@@ -17,6 +20,9 @@ import hmac
 import json
 import os
 import sys
+import tempfile
+import urllib.error
+import urllib.request
 from pathlib import Path
 
 import duckdb
@@ -118,6 +124,75 @@ def same(one, other):
             assert differing.fetchall() == [(0,)], (part, name)
 
 
+def asked(base, path, body=None, kind="application/json"):
+    """The answer of a service: its status, and its document or its bytes."""
+    data = json.dumps(body).encode() if isinstance(body, dict) else body
+    try:
+        with urllib.request.urlopen(urllib.request.Request(base + path, data, {"Content-Type": kind}), timeout=900) as answer:
+            found, status, form = answer.read(), answer.status, answer.headers.get_content_type()
+    except urllib.error.HTTPError as error:
+        found, status, form = error.read(), error.code, "application/json"
+    return status, json.loads(found) if form.endswith("json") else found
+
+
+def registered(base, work):
+    status, dataset = asked(base, "/v1/datasets/by-reference", {"engine": "lake", "table": f"{work}/lake/adult"})
+    assert status == 201 and dataset["rows"] == 45222 and dataset["bytes"] == 0, dataset
+    return dataset["id"]
+
+
+def adult_job(dataset):
+    return {"dataset": dataset, **json.loads(Path("examples/adult.json").read_text(encoding="utf-8"))}
+
+
+def ended(base, job):
+    for _ in range(60):
+        _, found = asked(base, f"/v1/jobs/{job}?wait=60")
+        if found["status"] not in ("queued", "running"):
+            break
+    assert found["status"] == "succeeded", found
+    return found["release"]
+
+
+def queued(base, work):
+    status, job = asked(base, "/v1/jobs", adult_job(registered(base, work)))
+    assert status == 202, job
+    print(job["id"])
+
+
+def service(base, work):
+    dataset = registered(base, work)
+    _, plan = asked(base, "/v1/plans", adult_job(dataset))
+    assert plan["feasible"], plan
+    status, job = asked(base, "/v1/jobs", adult_job(dataset))
+    assert status in (200, 202), job
+    release = ended(base, job["id"])
+    _, manifest = asked(base, f"/v1/releases/{release}")
+    assert manifest["made_by"]["engine"] == "spark" and manifest["verification"]["verified"], manifest
+    for table in manifest["tables"]:
+        for part in table["parts"]:
+            _, found = asked(base, f"/v1/releases/{release}/tables/{table['name']}/parts/{part['name']}?format=parquet")
+            with tempfile.NamedTemporaryFile(suffix=".parquet") as file:
+                file.write(found)
+                file.flush()
+                columns = ", ".join(f'"{name}"' for name in part["attributes"])
+                left, right = (f"select {columns} from '{of}'" for of in (file.name, f"{work}/lake/adult/*.parquet"))
+                differing = duckdb.sql(f"select count(*) from (({left} except all {right}) union all ({right} except all {left}))")
+                assert differing.fetchall() == [(0,)], (table["name"], part["name"])
+    # an upload of the same rows has the same release, and nothing else of the engine is published of them
+    _, upload = asked(base, "/v1/datasets", Path(work, "adult.csv").read_bytes(), "text/csv")
+    status, job = asked(base, "/v1/jobs?wait=60", adult_job(upload["id"]))
+    assert status == 200 and job["release"] == release and job["reused"], job
+    second = {"dataset": dataset, "unlisted": "drop", "method": {"type": "anatomy", "quasi_identifiers": ["age"],
+              "sensitive": "education", "guarantee": {"type": "l_diversity", "l": 2}}}
+    status, refused = asked(base, "/v1/jobs", second)
+    assert status == 409 and refused["type"].endswith("composition-undecidable"), refused
+    status, refused = asked(base, "/v1/datasets/by-reference", {"engine": "lake", "table": f"{work}/scratch/adult"})
+    assert status == 422 and refused["type"].endswith("source-refused"), refused
+    status, refused = asked(base, "/v1/datasets/by-reference", {"engine": "lake", "table": f"{work}/lake/nothing"})
+    assert status == 422 and refused["reason"] == "not_found", refused
+
+
 def secrets(work, key):
     """Nothing that leads from a row to its bucket: keys of uses, in digits; rare values of the tables."""
     secret = []
@@ -139,4 +214,5 @@ def secrets(work, key):
 
 
 if __name__ == "__main__":
-    {"tables": tables, "visits": visits, "parquet": parquet, "vectors": vectors, "plans": plans, "same": same, "secrets": secrets}[sys.argv[1]](*sys.argv[2:])
+    commands = [tables, visits, parquet, vectors, plans, same, service, queued, ended, secrets]
+    {command.__name__: command for command in commands}[sys.argv[1]](*sys.argv[2:])

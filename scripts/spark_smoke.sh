@@ -6,7 +6,7 @@
 # The vectors of tests/vectors/ranked.json must come out, row by row; a real table and the census are published, verified with the
 # original, and published again under the same key while an executor is killed: the parts must hold the same rows. No key, no plan
 # and no value may stand in the logs and events of the cluster. The command is killed in each phase, and the driver once: nothing
-# may be visible of it. Needs Java 17, Python and protoc; Spark comes from PyPI unless
+# may be visible of it. A service publishes a table of the cluster, and is killed once. Needs Java 17, Python and protoc; Spark comes from PyPI unless
 # SPARK_HOME names it.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -25,6 +25,7 @@ trap finish EXIT
 
 missing=()
 command -v java >/dev/null || missing+=(openjdk-17-jre-headless)
+command -v curl >/dev/null || missing+=(curl)
 command -v protoc >/dev/null || missing+=(protobuf-compiler)
 # the types that messages import
 [[ -e /usr/include/google/protobuf/any.proto ]] || missing+=(libprotobuf-dev)
@@ -122,6 +123,38 @@ cat >"$work/thresholds.json" <<'END'
 END
 publish "$work/lake/adult" "$work/thresholds.json" "$work/out/thresholds"
 "$guardian" verify "$work/out/thresholds" --original "$work/adult.csv" | tail -n 1
+
+# a service publishes what it registers, and goes on with a job after it was killed
+served() {
+    "$guardian" serve --listen 127.0.0.1:18099 --data "$work/data" --engines lake=sc://127.0.0.1:15012 \
+        --engine-scratch "lake=$work/scratch" --engine-tables "lake=$work/lake/*" >>"$work/logs/serve.log" 2>&1 &
+    service=$!
+    pids+=("$service")
+    for _ in {1..60}; do
+        curl -fs http://127.0.0.1:18099/readyz >/dev/null && return
+        sleep 0.5
+    done
+    echo "the service does not answer" >&2
+    return 1
+}
+served
+check service http://127.0.0.1:18099 "$work"
+[[ -z $(ls -A "$work/scratch") ]]
+echo "a service: an upload of the same rows has the release that Spark made"
+kill "$service"
+wait "$service" || true
+rm -rf "$work/data"
+served
+job=$(check queued http://127.0.0.1:18099 "$work")
+until compgen -G "$work/scratch/*/*.w" >/dev/null; do sleep 0.1; done
+kill -9 "$service"
+wait "$service" || true
+served
+check ended http://127.0.0.1:18099 "$job"
+[[ -z $(ls -A "$work/scratch") ]]
+kill "$service"
+wait "$service" || true
+echo "a service was killed: its job went on, and nothing of it is left in the scratch"
 
 "${guardian%/*}/examples/census" "$rows" "$work/census.csv"
 check parquet "$work/census.csv" "$work/lake/census"

@@ -1,5 +1,6 @@
 //! Options of the operator. Each option is a flag and an environment variable.
 
+mod engines;
 mod limits;
 mod store;
 #[cfg(test)]
@@ -14,6 +15,7 @@ use clap::{Args, ValueEnum};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
+pub use engines::TableEngineOptions;
 pub use limits::{JobLimits, RequestLimits};
 
 pub use store::{MasterKeyHex, MasterKeyLocation, NewKeyOptions, StoreOptions, StoreUrl};
@@ -64,6 +66,10 @@ pub struct Config {
     #[arg(long, env = "GUARDIAN_SOURCES", value_name = "ADDRESSES")]
     #[serde(serialize_with = "without_users")]
     pub sources: Option<String>,
+    /// The engines that have tables
+    #[command(flatten)]
+    #[serde(flatten)]
+    pub engines: TableEngineOptions,
     /// Maximum number of columns of a table
     #[arg(long, env = "GUARDIAN_MAX_COLUMNS", default_value_t = 1024)]
     pub max_columns: u64,
@@ -127,6 +133,10 @@ pub struct WorkerOptions {
     #[command(flatten)]
     #[serde(flatten)]
     pub parts: PartOptions,
+    /// The engines that have tables
+    #[command(flatten)]
+    #[serde(flatten)]
+    pub engines: TableEngineOptions,
     /// Number of concurrent jobs
     #[arg(long, env = "GUARDIAN_WORKERS", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=64))]
     pub workers: u32,

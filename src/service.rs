@@ -3,6 +3,7 @@
 mod activity;
 pub mod admin;
 mod client_stream;
+mod engines;
 mod error;
 pub mod keys;
 pub mod ledger;
@@ -35,7 +36,7 @@ use crate::app::{AppService, ReleaseKeySource};
 use crate::clock::Clock;
 use crate::config::{Auth, Config, JobLimits, QueueOptions, RequestLimits, WorkerOptions};
 use crate::identity::{Issuer, JwtRules};
-use crate::inputs::{KeptReadings, MemoryBudget};
+use crate::inputs::{Engines, KeptReadings, MemoryBudget, NamedEngines};
 use crate::jobs::{Publisher, WorkerConfig, Workers, WorkersHandle};
 use crate::microdata::formats::IngestLimits;
 use crate::vault::Vault;
@@ -52,11 +53,12 @@ const MIN_DRAIN_TIME: Duration = Duration::from_secs(2);
 struct SharedByJobs {
     budget: MemoryBudget,
     readings: KeptReadings,
+    engines: Engines,
 }
 
 impl SharedByJobs {
-    fn new(limits: &JobLimits) -> Self {
-        Self { budget: MemoryBudget::new(memory::budget(limits)), readings: KeptReadings::default() }
+    fn new(limits: &JobLimits, engines: Engines) -> Self {
+        Self { budget: MemoryBudget::new(memory::budget(limits)), readings: KeptReadings::default(), engines }
     }
 }
 
@@ -75,6 +77,7 @@ fn start_workers(
         limits: of_columns(jobs),
         readings: shared.readings.clone(),
         spool: base.spool.clone(),
+        engines: shared.engines.clone(),
     });
     let workers = Workers {
         store: base.store.shared(),
@@ -85,6 +88,22 @@ fn start_workers(
         config: settings,
     };
     workers.start()
+}
+
+fn app_service(config: &Config, base: &ProcessContext, shared: SharedByJobs, keys: ReleaseKeySource) -> AppService {
+    AppService {
+        store: base.store.shared(),
+        vault: Arc::clone(&base.vault),
+        clock: base.clock.clone(),
+        signals: Arc::clone(&base.signals),
+        keys,
+        max_queued_jobs: config.max_queued_jobs,
+        limits: of_columns(&config.job_limits),
+        budget: shared.budget,
+        readings: shared.readings,
+        spool: base.spool.clone(),
+        engines: shared.engines,
+    }
 }
 
 fn settings(workers: u32, queue: QueueOptions, grace: Duration) -> WorkerConfig {
@@ -184,8 +203,9 @@ impl WorkerService {
             return Err(StartError::Config(needs.to_owned()));
         }
         options.watch.collector().map_err(StartError::Config)?;
+        let engines = engines::configured(&options.engines, NamedEngines::new())?;
         let base = ProcessContext::open(&options.store, &options.parts, &options.watch, &options.data).await?;
-        let shared = SharedByJobs::new(&options.job_limits);
+        let shared = SharedByJobs::new(&options.job_limits, engines);
         let settings = settings(options.workers, options.queue, Duration::from_secs(options.grace_seconds));
         let workers = start_workers(&base, settings, &options.job_limits, &shared);
         Ok(Self { base, workers })
@@ -241,9 +261,22 @@ impl Service {
     /// # Errors
     /// [`StartError`]
     pub async fn start_with_keys(config: &Config, keys: ReleaseKeySource) -> Result<Self, StartError> {
+        Self::start_with_engines(config, keys, NamedEngines::new()).await
+    }
+
+    /// Like [`Self::start_with_keys`], with engines in addition to those of the configuration, whose tables it must list.
+    ///
+    /// # Errors
+    /// [`StartError`]
+    pub async fn start_with_engines(
+        config: &Config,
+        keys: ReleaseKeySource,
+        engines: NamedEngines,
+    ) -> Result<Self, StartError> {
         config.check().map_err(StartError::Config)?;
         let accepts = AuthMethods { keys: config.auth.keys(), issuer: issuer(config, &Clock::system())? };
         let sources = table_sources(config)?;
+        let engines = engines::configured(&config.engines, engines)?;
         let prefix =
             Prefix::parse(&config.path_prefix).map_err(|said| StartError::Config(format!("--path-prefix: {said}")))?;
         let listener =
@@ -254,21 +287,10 @@ impl Service {
             keys::bootstrap(base.store.shared().as_ref(), &base.clock, file).await?;
         }
         memory::open_more_files();
-        let shared = SharedByJobs::new(&config.job_limits);
+        let shared = SharedByJobs::new(&config.job_limits, engines);
         let settings = settings(config.workers, config.queue, config.grace());
         let workers = start_workers(&base, settings, &config.job_limits, &shared);
-        let service = AppService {
-            store: base.store.shared(),
-            vault: Arc::clone(&base.vault),
-            clock: base.clock.clone(),
-            signals: Arc::clone(&base.signals),
-            keys,
-            max_queued_jobs: config.max_queued_jobs,
-            limits: of_columns(&config.job_limits),
-            budget: shared.budget,
-            readings: shared.readings,
-            spool: base.spool.clone(),
-        };
+        let service = app_service(config, &base, shared, keys);
         if let Some(days) = config.retain_days {
             let kept = Duration::from_secs(u64::from(days) * 24 * 60 * 60);
             // before the first request, so that no expired release is served

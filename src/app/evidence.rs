@@ -7,7 +7,7 @@ use tokio::runtime::Handle;
 
 use super::blocking::run_blocking;
 use crate::control::Control;
-use crate::inputs::{InputEnv, KeptReadings, StoredRows, evidence_problem, keep_evidence};
+use crate::inputs::{Engines, InputEnv, KeptReadings, StoredRows, evidence_problem, keep_evidence};
 use crate::microdata::formats::IngestLimits;
 use crate::people::{Evidence, EvidenceCollector};
 use crate::ports::{DatasetRecord, Store, StoreError};
@@ -59,6 +59,7 @@ pub async fn evidence_of(
         limits: IngestLimits::default(),
         readings: KeptReadings::default(),
         spool: spool.to_owned(),
+        engines: Engines::default(),
     };
     let (spool, of): (PathBuf, DatasetRecord) = (spool.to_owned(), dataset.clone());
     let collected =

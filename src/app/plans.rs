@@ -16,7 +16,7 @@ use crate::inputs::{
 };
 use crate::ledger::EarlierDisclosures;
 use crate::microdata::Table;
-use crate::ports::AuditAction;
+use crate::ports::{AuditAction, StoreError};
 use crate::problem::{Fault, Kind, Problem};
 use crate::publication::{NoticeKind, Unit};
 use crate::random::{RandomStreams, ReleaseKey};
@@ -31,23 +31,18 @@ impl AppService {
     /// `invalid-specification` when nothing can be planned, `not-found`, `gone`, or the store's problem.
     pub async fn plan(&self, caller: &Caller, document: &Value) -> Result<Plan, Problem> {
         let resolved = self.resolve(caller, document, DocumentSource::Plan).await?;
-        let ResolvedDocument { dataset, profiles, reading, expanded } = resolved;
+        let faulty = resolved.faulty(document, DocumentSource::Plan, &self.limits);
+        let ResolvedDocument { dataset, profiles, reading, .. } = resolved;
         check_inspection(caller, &dataset)?;
-        let faulty = FaultyDocument {
-            sent: document.clone(),
-            expanded,
-            origin: DocumentSource::Plan,
-            dataset: dataset.clone(),
-            profiles: profiles.clone(),
-            limits: self.limits.clone(),
-        };
         let mut faults = reading.faults;
         let Some(specification) = reading.specification else {
             return Err(remedied(faulty, Problem::of_faults(faults)).await);
         };
         let is_malformed =
             |fault: &Fault| matches!(fault.kind, Kind::UnknownField | Kind::ParameterRange | Kind::RuleMalformed);
-        if faults.iter().any(is_malformed) {
+        // the engine is asked for what could be released alone
+        let is_vain = dataset.place.is_some() && !faults.is_empty();
+        if is_vain || faults.iter().any(is_malformed) {
             // no outcome can be planned
             let counts = ProfileCounts { rows: dataset.rows, profiles: &profiles, used: &specification.used };
             faults.extend(engine::check_and_repair(&specification, &counts));
@@ -64,7 +59,9 @@ impl AppService {
         let is_new = clash.is_none() && reused.is_none();
         let night = if is_new { self.planned_chain(caller, &context, &env, is_begun).await } else { Ok(None) };
         let no_rows = clash.as_ref().filter(|clash| clash.has_no_rows()).map(CompositionConflict::problem);
-        let rows = no_rows.map_or_else(|| self.budget.check(need), Err);
+        let is_elsewhere = context.dataset.place.is_some();
+        let second = || engine::remote_conflict(&context.specification, &earlier).filter(|_| is_elsewhere);
+        let rows = no_rows.or_else(second).map_or_else(|| self.budget.check(need), Err);
         let (rows, night) = night.map_or_else(|problem| (Err(problem), None), |night| (rows, night));
         let work = DryRun { env, context, others: inputs.others, earlier, faults, faulty, night };
         let planned = match rows {
@@ -221,17 +218,24 @@ struct DryRun {
     night: Option<PlannedChain>,
 }
 
+fn drawn_key() -> Result<ReleaseKey, EngineError> {
+    ReleaseKey::draw().map_err(|error| EngineError::Failed {
+        problem: Problem::new(Kind::Internal, "the operating system has no randomness to give"),
+        cause: error.to_string(),
+    })
+}
+
 impl DryRun {
     /// Loads the columns and earlier releases, and plans; on a blocking thread.
     fn run(mut self, control: &Control) -> Result<Plan, EngineError> {
+        if self.context.dataset.place.is_some() {
+            return self.run_in_engine(control);
+        }
         self.context.choose_rows(&self.env, control)?;
         let table = self.context.load(&self.env, control)?;
         let others = self.context.load_others(&self.env, &self.others, control)?;
         self.earlier.releases = inputs::read_earlier_releases(&self.env, &self.context, &self.earlier, control)?;
-        let key = ReleaseKey::draw().map_err(|error| EngineError::Failed {
-            problem: Problem::new(Kind::Internal, "the operating system has no randomness to give"),
-            cause: error.to_string(),
-        })?;
+        let key = drawn_key()?;
         let (extra, dropped) = (others.extra.as_ref(), others.dropped());
         let columns = engine::TablePair { published: &table, extra, dropped: &dropped };
         let Self { env, context, earlier, faults, faulty, night, .. } = self;
@@ -247,6 +251,17 @@ impl DryRun {
         });
         let input = engine::DryRunInput { specification: &context.specification, earlier: &earlier, faults, republish };
         mended(&faulty, engine::dry_run(input, columns, &RandomStreams::Keyed(key), control), Some((&table, control)))
+    }
+
+    /// Plans in the engine that has the rows.
+    fn run_in_engine(mut self, control: &Control) -> Result<Plan, EngineError> {
+        let copy = self.context.copy_rows(&self.env, control)?;
+        let mut copy = copy.ok_or_else(|| InputError::from(StoreError::corrupt("a plan is made from no rows")))?;
+        let Self { context, earlier, faulty, .. } = self;
+        let order =
+            engine::RemoteOrder { specification: &context.specification, key: &drawn_key()?, earlier: &earlier };
+        let planned = engine::plan_remotely(&order, context.counted(copy.as_mut())?, control);
+        mended(&faulty, planned, None)
     }
 
     /// Plans from the counts of single columns.

@@ -15,11 +15,12 @@ use crate::clock::Clock;
 use crate::engine::Plan;
 use crate::identity::{Actor, Caller, Scope, Token, TokenHash};
 use crate::inputs::{
-    ChainPlace, CompositionConflict, CompositionContext, InputEnv, InputError, JobContext, JudgedPeople, KeptReadings,
-    LoadedChain, MemoryBudget, ProfileCounts, column_facts, job_memory,
+    ChainPlace, CompositionConflict, CompositionContext, Engines, InputEnv, InputError, JobContext, JudgedPeople,
+    KeptReadings, LoadedChain, MemoryBudget, ProfileCounts, column_facts, job_memory,
 };
 use crate::microdata::ColumnProfile;
 use crate::microdata::formats::IngestLimits;
+use crate::people::PopulationRegistry;
 use crate::ports::{
     AuditAction, AuditEntry, CancelOutcome, DatasetRecord, JobRecord, JobStatus, KeyedReleases, NewJob, Notifier,
     ReleaseRecord, Store, StoreError,
@@ -56,6 +57,8 @@ pub struct AppService {
     pub readings: KeptReadings,
     /// The folder of files without names for what memory cannot hold.
     pub spool: PathBuf,
+    /// The engines that have the rows of some datasets.
+    pub engines: Engines,
 }
 
 /// A document and the dataset that it names.
@@ -97,9 +100,15 @@ impl ResolvedDocument {
     }
 
     /// What remedies are tried with.
-    pub(super) fn faulty(self, sent: &Value, origin: DocumentSource, limits: &IngestLimits) -> FaultyDocument {
-        let Self { dataset, profiles, expanded, .. } = self;
-        FaultyDocument { sent: sent.clone(), expanded, origin, dataset, profiles, limits: limits.clone() }
+    pub(super) fn faulty(&self, sent: &Value, origin: DocumentSource, limits: &IngestLimits) -> FaultyDocument {
+        FaultyDocument {
+            sent: sent.clone(),
+            expanded: self.expanded.clone(),
+            origin,
+            dataset: self.dataset.clone(),
+            profiles: self.profiles.clone(),
+            limits: limits.clone(),
+        }
     }
 }
 
@@ -113,6 +122,7 @@ impl AppService {
             limits: self.limits.clone(),
             readings: self.readings.clone(),
             spool: self.spool.clone(),
+            engines: self.engines.clone(),
         }
     }
 
@@ -307,13 +317,7 @@ impl AppService {
         let (keys, unit) = (dataset.key_columns(), dataset.unit());
         let schema = DatasetSchema { columns: &facts, keys: &keys, unit: &unit };
         let mut reading = spec::read(document, &schema, origin);
-        if let (Some(registry), Some(specification)) = (&registry, &reading.specification) {
-            let mut more = republication_faults(&dataset, specification, registry);
-            let is_named =
-                |fault: &Fault| reading.faults.iter().any(|of| of.pointer == fault.pointer && of.kind == fault.kind);
-            more.retain(|fault| !is_named(fault));
-            reading.faults.extend(more);
-        }
+        reading.faults.extend(faults_of_dataset(&dataset, &reading, registry.as_ref()));
         let expanded = with_terms.or(with_releases).or(with_taxonomies).or(with_policy);
         let resolved = ResolvedDocument { dataset, profiles, reading, expanded };
         if unknown.is_empty() {
@@ -411,6 +415,11 @@ impl AppService {
         if let Some(clash) = clash.filter(|clash| clash.binds(specification.unproven.is_some()) && !is_reused) {
             return Err(clash.problem());
         }
+        if let (Some(_), false) = (&dataset.place, is_reused)
+            && let Some(problem) = engine::remote_conflict(specification, &earlier)
+        {
+            return Err(problem);
+        }
         let inputs = context.inputs(&env, &earlier).await?;
         self.budget.check(inputs.release_bytes.saturating_add(inputs.earlier_bytes))?;
         Ok(is_admitted.then_some(people))
@@ -442,6 +451,23 @@ pub(super) fn add_composition(plan: &mut Plan, clash: Option<&CompositionConflic
             plan.feasible = false;
         }
     }
+}
+
+/// The faults of a specification that the dataset does not allow, without those that are named already.
+fn faults_of_dataset(
+    dataset: &DatasetRecord,
+    reading: &ParsedDocument,
+    registry: Option<&PopulationRegistry>,
+) -> Vec<Fault> {
+    let Some(specification) = &reading.specification else { return Vec::new() };
+    let mut faults =
+        registry.map(|registry| republication_faults(dataset, specification, registry)).unwrap_or_default();
+    if dataset.place.is_some() {
+        faults.extend(engine::remote_faults(specification));
+    }
+    let is_named = |fault: &Fault| reading.faults.iter().any(|of| of.pointer == fault.pointer && of.kind == fault.kind);
+    faults.retain(|fault| !is_named(fault));
+    faults
 }
 
 /// The one answer for whatever is wrong with a key or a token.

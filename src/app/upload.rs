@@ -13,17 +13,21 @@ use super::people::{UploadPeople, describe_people};
 use super::record_key::RecordKeyCheck;
 use super::service::AppService;
 use crate::control::Control;
+use crate::engine::RemoteError;
 use crate::identity::Caller;
-use crate::inputs::{column_of, contribution_problem, encrypt_profiles, evidence_problem, keep_evidence};
+use crate::inputs::{
+    TableContentHash, column_of, contribution_problem, encrypt_profiles, evidence_problem, keep_evidence,
+};
 use crate::microdata::formats::compression::decoder;
 use crate::microdata::formats::csv::CsvOptions;
+use crate::microdata::formats::parquet::ParquetFiles;
 use crate::microdata::formats::{Encoding, IngestError, IngestLimits, InputFormat, TableReader};
-use crate::microdata::{AttributeType, Chunk, ChunkColumn, ColumnProfile, ProfileBuilder, formats};
+use crate::microdata::{AttributeType, Chunk, ChunkColumn, ChunkFile, ColumnProfile, ProfileBuilder, formats};
 use crate::people::{
     BoundedTable, ContributionBound, ContributionCounts, ContributionSpool, Evidence, EvidenceCollector, KeyLayout,
     SystemColumns,
 };
-use crate::ports::{AuditAction, BoundedContributions, DatasetRecord, StoreError};
+use crate::ports::{AuditAction, BoundedContributions, DatasetRecord, EngineTable, StoreError};
 use crate::problem::{Kind, Problem};
 use crate::publication::ContributionChoice;
 use crate::vault::{Ciphertext, CiphertextContext, ContentHasher, DataKey};
@@ -51,6 +55,8 @@ pub struct UploadRequest {
     pub keep: Option<KeptContributions>,
     /// The address from which the table is read; none where the caller sends it.
     pub source: Option<String>,
+    /// The table of another engine that stays there; none where the rows come here.
+    pub place: Option<EngineTable>,
     /// What the table is written in.
     pub format: InputFormat,
     /// How the bytes are packed.
@@ -109,7 +115,42 @@ impl<'a> Upload<'a> {
         body: impl Read + Send + 'static,
         received: &dyn Fn() -> Result<u64, Problem>,
     ) -> Result<DatasetRecord, Problem> {
-        let stored = self.try_store(request, body, received);
+        let open = |request: &UploadRequest| -> Result<Box<dyn TableReader>, Problem> {
+            let UploadRequest { format, encoding, options, limits, spool, .. } = request;
+            let encoding = encoding.unwrap_or(Encoding::Identity);
+            let decoded = decoder(body, encoding, limits).map_err(|error| Problem::from(IngestError::from(error)))?;
+            Ok(formats::open(*format, decoded, options.clone(), limits, spool)?)
+        };
+        self.store_table(request, open, received)
+    }
+
+    /// Registers a table of another engine: it is copied there, and the copy is read here once. What is known of the table is stored,
+    /// and none of its rows.
+    ///
+    /// # Errors
+    /// `source-refused`, `source-unreadable`, what is wrong with the table, or the store's problem.
+    pub fn register(self, request: UploadRequest, control: &Control) -> Result<DatasetRecord, Problem> {
+        if request.keep.is_some() {
+            let detail = "keep chooses among rows, which stay in the engine: bound them in a view, or upload the table";
+            return Err(Problem::new(Kind::MalformedRequest, detail));
+        }
+        let place = request.place.clone().ok_or_else(|| Problem::new(Kind::Internal, "a table without a place"))?;
+        let copy = self.service.engines.find(&self.caller.tenant, &place)?.copy(&place.table, control);
+        let copy = copy.map_err(unread)?;
+        let open = |request: &UploadRequest| -> Result<Box<dyn TableReader>, Problem> {
+            Ok(Box::new(ParquetFiles::new(copy.files().map_err(unread)?, &request.limits)?))
+        };
+        // of no body
+        self.store_table(request, open, &|| Ok(0))
+    }
+
+    fn store_table(
+        self,
+        request: UploadRequest,
+        open: impl FnOnce(&UploadRequest) -> Result<Box<dyn TableReader>, Problem>,
+        received: &dyn Fn() -> Result<u64, Problem>,
+    ) -> Result<DatasetRecord, Problem> {
+        let stored = self.try_store(request, open, received);
         if stored.is_err() {
             // what stays behind is swept at the next start
             if let Err(error) = self.handle.block_on(self.service.store.discard_upload(self.id)) {
@@ -122,12 +163,12 @@ impl<'a> Upload<'a> {
     fn try_store(
         self,
         request: UploadRequest,
-        body: impl Read + Send + 'static,
+        open: impl FnOnce(&UploadRequest) -> Result<Box<dyn TableReader>, Problem>,
         received: &dyn Fn() -> Result<u64, Problem>,
     ) -> Result<DatasetRecord, Problem> {
         let people = self.handle.block_on(self.service.upload_people(self.caller, &request))?;
         let WrittenTable { stored, wrapped_key, rows, names, kinds, content, collected, bounded } =
-            self.write(&request, &people, body)?;
+            self.write(&request, &people, open(&request)?)?;
         let bytes = received()?;
         let CollectedPeople { record_key, evidence, systems } = collected;
         record_key.map_or(Ok(()), RecordKeyCheck::finish)?;
@@ -161,15 +202,17 @@ impl<'a> Upload<'a> {
             rows,
             bytes,
             format: request.format.media_type().to_owned(),
-            content_hash: content.finish(self.hasher(), &profiles),
-            chunks: stored.chunks,
+            content_hash: content.finish(),
+            chunks: if stored.apart.is_some() { 0 } else { stored.chunks },
             profiles: Some(ciphertext),
             wrapped_key: Some(wrapped_key),
             purged_at: None,
+            place: request.place,
         };
         describe_people(&mut dataset, &people, &systems, &evidence)?;
         let mut audit_entry = self.service.audit_entry(self.caller, AuditAction::Upload, dataset.id);
-        audit_entry.detail = request.source;
+        let of_place = |EngineTable { engine, table }: &EngineTable| format!("{engine}: {table}");
+        audit_entry.detail = request.source.or(dataset.place.as_ref().map(of_place));
         self.handle.block_on(self.service.store.insert_dataset(&dataset, &audit_entry))?;
         self.service.readings.evidence.keep(self.id, evidence.into());
         Ok(dataset)
@@ -184,12 +227,8 @@ impl<'a> Upload<'a> {
         self,
         request: &UploadRequest,
         people: &UploadPeople,
-        body: impl Read + Send + 'static,
+        mut reader: Box<dyn TableReader>,
     ) -> Result<WrittenTable<'a>, Problem> {
-        let limits = &request.limits;
-        let encoding = request.encoding.unwrap_or(Encoding::Identity);
-        let decoded = decoder(body, encoding, limits).map_err(|error| Problem::from(IngestError::from(error)))?;
-        let mut reader = formats::open(request.format, decoded, request.options.clone(), limits, &request.spool)?;
         let names = reader.names().to_vec();
         known_columns(request, &names)?;
         let layout = people.layout(&names, request.record_key.as_deref())?;
@@ -206,7 +245,9 @@ impl<'a> Upload<'a> {
 
         let (key, wrapped_key) = self.service.vault.fresh_data_key(self.id).map_err(StoreError::from)?;
         self.handle.block_on(self.service.store.begin_upload(self.id, &wrapped_key))?;
-        let mut stored = StoredChunks { upload: self, key, chunks: 0, first: None };
+        let apart = request.place.as_ref().map(|_| ChunkFile::new(&request.spool)).transpose();
+        let apart = apart.map_err(IngestError::Spool)?;
+        let mut stored = StoredChunks { upload: self, key, chunks: 0, first: None, apart };
         let mut content = TableContentHash::new(self.hasher(), &names);
         let mut collected = CollectedPeople {
             record_key: request
@@ -303,17 +344,24 @@ struct CollectedPeople {
     systems: Vec<SystemColumns>,
 }
 
-/// The encrypted chunks of an upload.
+/// The encrypted chunks of an upload, or those of a table whose rows stay elsewhere.
 struct StoredChunks<'a> {
     upload: Upload<'a>,
     key: DataKey,
     chunks: u32,
     /// The first one, while there is no other: small tables are not read again.
     first: Option<Chunk>,
+    /// Where chunks wait for the profiles that are not kept.
+    apart: Option<ChunkFile>,
 }
 
 impl StoredChunks<'_> {
     fn put(&mut self, chunk: Chunk) -> Result<(), Problem> {
+        if let Some(apart) = &mut self.apart {
+            apart.push(&chunk).map_err(IngestError::Spool)?;
+            self.chunks += 1;
+            return Ok(());
+        }
         let encrypt = |(no, column): (usize, &ChunkColumn)| -> Result<(u32, Ciphertext), StoreError> {
             let no = no as u32;
             let context = CiphertextContext::Chunk { chunk: self.chunks, column: no };
@@ -330,6 +378,10 @@ impl StoredChunks<'_> {
     fn column(&self, chunk: u32, column: u32) -> Result<Cow<'_, ChunkColumn>, Problem> {
         if let Some(known) = self.first.as_ref().and_then(|first| first.columns.get(column as usize)) {
             return Ok(Cow::Borrowed(known));
+        }
+        if let Some(apart) = &self.apart {
+            let mut read = apart.columns(chunk, [column as usize]).map_err(IngestError::Spool)?;
+            return read.columns.pop().map(Cow::Owned).ok_or_else(|| StoreError::NotFound.into());
         }
         let Upload { service, handle, id, .. } = self.upload;
         let payload = handle.block_on(service.store.get_column_chunk(id, chunk, column))?;
@@ -391,57 +443,20 @@ fn check_subjects(subject: &str, most: u64, profiles: &[ColumnProfile]) -> Resul
     Ok(())
 }
 
-/// A keyed hash of a table's content, names and values: the sum of the rows' hashes. The order of rows and of columns does not
-/// enter it, nor do types: a table of the same subjects in another arrangement, or with other types of columns, is the same
-/// content to the ledger.
-struct TableContentHash {
-    template: ContentHasher,
-    /// The columns by name.
-    order: Vec<usize>,
-    sum: [u64; 4],
-    row: Vec<u8>,
-}
-
-impl TableContentHash {
-    fn new(template: ContentHasher, names: &[String]) -> Self {
-        let mut order: Vec<usize> = (0..names.len()).collect();
-        order.sort_unstable_by_key(|&column| &names[column]);
-        Self { template, order, sum: [0; 4], row: Vec::new() }
-    }
-
-    fn add(&mut self, chunk: &Chunk) {
-        for row in 0..chunk.rows as usize {
-            self.row.clear();
-            self.row.push(b'r');
-            for &column in &self.order {
-                match chunk.columns[column].value(row) {
-                    None => self.row.extend_from_slice(&u32::MAX.to_le_bytes()),
-                    Some(value) => {
-                        self.row.extend_from_slice(&(value.len() as u32).to_le_bytes());
-                        self.row.extend_from_slice(value);
-                    }
-                }
-            }
-            let mut hash = self.template.clone();
-            hash.update(&self.row);
-            for (sum, word) in self.sum.iter_mut().zip(hash.finish().chunks_exact(8)) {
-                let word = word.iter().rev().fold(0u64, |word, &byte| word << 8 | u64::from(byte));
-                *sum = sum.wrapping_add(word);
-            }
+/// The problem of a table that an engine does not give.
+fn unread(error: RemoteError) -> Problem {
+    let (reason, detail) = match error {
+        RemoteError::Cancelled => return Problem::new(Kind::Unavailable, "the registration was cancelled"),
+        RemoteError::Absent => ("not_found", "the engine has no such table".to_owned()),
+        RemoteError::Unsupported(detail) => ("unsupported", detail),
+        RemoteError::Unavailable(cause) => {
+            tracing::warn!(cause, "an engine cannot be reached");
+            ("unreachable", "the engine cannot be reached; try again later, or ask its operator".to_owned())
         }
-    }
-
-    /// The hash, over names too.
-    fn finish(self, mut hash: ContentHasher, profiles: &[ColumnProfile]) -> [u8; 32] {
-        hash.update(b"table\0");
-        for &column in &self.order {
-            let name = &profiles[column].name;
-            hash.update(&(name.len() as u64).to_le_bytes());
-            hash.update(name.as_bytes());
+        RemoteError::Failed(cause) => {
+            tracing::warn!(cause, "an engine failed to copy a table");
+            ("failed", "the engine could not copy the table; its operator finds the cause in the log".to_owned())
         }
-        for word in self.sum {
-            hash.update(&word.to_le_bytes());
-        }
-        hash.finish()
-    }
+    };
+    Problem::new(Kind::SourceUnreadable, detail).with("reason", reason)
 }

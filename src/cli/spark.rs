@@ -1,6 +1,5 @@
 //! `--engine` of `guardian publish` and `guardian plan`: a table is published where it is, in Apache Spark.
 
-use std::fs;
 use std::path::Path;
 
 use super::documents::{pretty, provenance};
@@ -13,39 +12,25 @@ use super::publish_summary::PublishSummary;
 use super::{input, interrupt};
 use crate::control::Control;
 use crate::engine;
-use crate::engine::{EngineError, Plan, RemoteOrder, RemoteTable};
+use crate::engine::{EngineError, Plan, RemoteOrder, RemoteOutput, RemoteParts, RemoteTable};
+use crate::ledger::EarlierDisclosures;
 use crate::problem::Problem;
-use crate::publication::{PublishedBytes, Unit};
+use crate::publication::Unit;
 use crate::random::RandomStreams;
 use crate::report::{Manifest, ManifestExposures, WritingEngine, public_report};
-use crate::spark::{ConnectSession, SharedFolders, SparkSource, SparkTable, SqlSession};
+use crate::spark::{
+    ConnectSession, EngineAddress, EngineAddressError, SharedFolders, SparkSource, SparkTable, SqlSession,
+};
 use crate::spec::{ColumnFacts, DatasetSchema, DocumentSource, ParsedDocument, Specification};
 
 impl EngineOptions {
     /// The address with its token, which is never shown.
     fn address(&self, url: &str) -> Result<String, CommandOutcome> {
-        if url.contains("token=") {
-            return Err(usage("an address is shown in lists of processes: name a file with --engine-token-file"));
-        }
-        let host = url.strip_prefix("sc://").ok_or_else(|| usage("the address of an engine begins with sc://"))?;
-        let host = host.split(['/', ';']).next().unwrap_or_default();
-        let is_local = ["localhost", "127.0.0.1", "[::1]"]
-            .iter()
-            .any(|name| host.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with(':')));
-        let token = self
-            .engine_token_file
-            .as_ref()
-            .map(|path| fs::read_to_string(path).map_err(|error| CommandOutcome::io(path, &error)));
-        let token = token.transpose()?;
-        if !is_local && (!url.contains("use_ssl=true") || token.is_none()) {
-            return Err(usage(
-                "off this machine an engine is reached with /;use_ssl=true and --engine-token-file: who joins a session reads its keys",
-            ));
-        }
-        let Some(token) = token else { return Ok(url.to_owned()) };
-        let written: String = token.trim().bytes().map(|byte| format!("%{byte:02X}")).collect();
-        let joint = if url.contains(';') { ";" } else { "/;" };
-        Ok(format!("{url}{joint}token={written}"))
+        let address = EngineAddress::new(url, self.engine_token_file.clone());
+        address.and_then(|address| address.with_token()).map_err(|error| match error {
+            EngineAddressError::Io(path, error) => CommandOutcome::io(&path, &error),
+            other => usage(&other.to_string()),
+        })
     }
 }
 
@@ -63,17 +48,20 @@ impl EngineJob<'_> {
         let draft = FolderDraft::begin(&out).map_err(|error| CommandOutcome::io(&out, &error))?;
         let folders = self.folders(|scratch| SharedFolders::new(draft.path(), scratch))?;
         let mut opened = self.opened(url, folders, &control)?;
-        let manifest =
-            self.ordered(&mut opened, Some(&draft), |order, table| engine::release_remotely(order, table, &control))?;
+        let provenance = &provenance(self.reproducible);
+        let made_by = WritingEngine { engine: "spark".to_owned(), version: opened.version.clone() };
+        let output = RemoteOutput { provenance, made_by, parts: RemoteParts::Stay(Some(&draft)) };
+        let release =
+            self.ordered(&mut opened, |order, table| engine::release_remotely(order, table, output, &control))?;
         // the session ends before the release is visible
         drop((shown, opened.table));
-        complete(draft, &out, &opened.specification, &manifest, json)
+        complete(draft, &out, &opened.specification, &release.manifest, json)
     }
 
     /// What a publication would do.
     pub(super) fn plan(&self, url: &str, control: &Control) -> Result<Plan, CommandOutcome> {
         let mut opened = self.opened(url, self.folders(SharedFolders::from_scratch)?, control)?;
-        self.ordered(&mut opened, None, |order, table| engine::plan_remotely(order, table, control))
+        self.ordered(&mut opened, |order, table| engine::plan_remotely(order, table, control))
     }
 
     fn folders(
@@ -104,16 +92,13 @@ impl EngineJob<'_> {
 
     fn ordered<T>(
         &self,
-        OpenedJob { table, specification, version }: &mut OpenedJob,
-        parts: Option<&dyn PublishedBytes>,
+        OpenedJob { table, specification, .. }: &mut OpenedJob,
         run: impl FnOnce(&RemoteOrder<'_>, &mut dyn RemoteTable) -> Result<T, EngineError>,
     ) -> Result<T, CommandOutcome> {
         let RandomStreams::Keyed(key) = &self.streams else {
             return Err(usage("the engine needs a key: `identity` is for files"));
         };
-        let made_by = WritingEngine { engine: "spark".to_owned(), version: version.clone() };
-        let provenance = &provenance(self.reproducible);
-        Ok(run(&RemoteOrder { specification, key, provenance, made_by, parts }, table)?)
+        Ok(run(&RemoteOrder { specification, key, earlier: &EarlierDisclosures::default() }, table)?)
     }
 }
 

@@ -74,6 +74,10 @@ impl From<RemoteError> for EngineError {
             RemoteError::Unsupported(detail) => {
                 PlanRefusal(vec![Fault::new("", Kind::GuaranteeUnsupported, detail)]).into()
             }
+            RemoteError::Absent => {
+                let detail = "the engine has no such table";
+                Self::Refused(Problem::new(Kind::SourceUnreadable, detail).with("reason", "not_found"))
+            }
             RemoteError::Unavailable(cause) => {
                 let detail = "the engine with the table cannot be reached; nothing was released";
                 Self::Failed { problem: Problem::new(Kind::Unavailable, detail), cause }

@@ -5,7 +5,8 @@ use super::error::InputError;
 use super::kept_rows::KeptRows;
 use crate::control::{Control, Phase};
 use crate::microdata::{ChunkColumn, Column, ColumnBuilder, Table};
-use crate::ports::{DatasetRecord, StoreError};
+use crate::ports::{DatasetRecord, EngineTable, StoreError};
+use crate::problem::{Kind, Problem};
 use crate::vault::{Ciphertext, CiphertextContext, DataKey};
 
 /// A column of a chunk, from what is stored.
@@ -75,6 +76,7 @@ pub(crate) fn load(
 ) -> Result<Table, InputError> {
     let DatasetRows { dataset, kept } = rows;
     let InputEnv { vault, limits, .. } = env;
+    must_be_here(dataset)?;
     let key = dataset.data_key(vault)?;
     let profiles = dataset.profiles(vault)?;
     control.begin(Phase::Load, used.len() as u64 * u64::from(dataset.chunks))?;
@@ -102,6 +104,17 @@ pub(crate) fn load(
         }
     }
     Ok(Table::new(names.to_vec(), columns))
+}
+
+/// Refuses to read rows that are in another engine.
+///
+/// # Errors
+/// [`InputError::Refused`]
+pub(super) fn must_be_here(dataset: &DatasetRecord) -> Result<(), InputError> {
+    let Some(EngineTable { engine, .. }) = &dataset.place else { return Ok(()) };
+    let detail =
+        format!("the rows of the dataset are in the engine {engine:?}, and this needs them here: upload the table");
+    Err(InputError::Refused(Problem::new(Kind::RowsElsewhere, detail)))
 }
 
 /// Why a chunk is missing: the dataset was purged meanwhile, or the store lost it.

@@ -6,7 +6,7 @@ use super::error::InputError;
 use super::kept_rows::KeptRows;
 use super::profiles::specification_of;
 use crate::control::Control;
-use crate::microdata::{ColumnProfile, Table, UploadedColumn};
+use crate::microdata::{ChunkFile, ColumnProfile, Table, UploadedColumn};
 use crate::ports::{DatasetRecord, JobRecord, StoreError};
 use crate::problem::Problem;
 use crate::spec::Specification;
@@ -39,12 +39,14 @@ pub(crate) struct JobContext {
     pub(crate) specification: Specification,
     /// The rows that it publishes; all, if it names none.
     pub(super) kept: Option<Arc<KeptRows>>,
+    /// The rows of a dataset that are in another engine, once they were copied.
+    pub(crate) copied: Option<Arc<ChunkFile>>,
 }
 
 impl JobContext {
     pub(crate) fn new(dataset: DatasetRecord, profiles: Vec<ColumnProfile>, specification: Specification) -> Self {
         let columns = profiles.iter().map(|profile| profile.name.clone()).collect();
-        Self { dataset, profiles, columns, specification, kept: None }
+        Self { dataset, profiles, columns, specification, kept: None, copied: None }
     }
 
     /// The context of an accepted job.

@@ -3,6 +3,7 @@ use std::sync::Arc;
 
 use tokio::runtime::Handle;
 
+use super::engines::Engines;
 use super::people_reading::KeptReadings;
 use crate::microdata::formats::IngestLimits;
 use crate::ports::Store;
@@ -23,6 +24,8 @@ pub(crate) struct InputEnv {
     pub(crate) readings: KeptReadings,
     /// The folder of files without names for what memory cannot hold.
     pub(crate) spool: PathBuf,
+    /// The engines that have the rows of some datasets.
+    pub(crate) engines: Engines,
 }
 
 /// Columns of a dataset.

@@ -1,16 +1,17 @@
 //! The evidence of the rows of a dataset: collected from chunks, kept with its persons.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use tokio::runtime::Handle;
 use uuid::Uuid;
 
-use super::columns::{ChunkColumns, read_columns};
+use super::columns::{ChunkColumns, must_be_here, read_columns};
 use super::env::InputEnv;
 use super::error::InputError;
 use crate::control::Control;
-use crate::microdata::Chunk;
 use crate::microdata::formats::IngestError;
+use crate::microdata::{Chunk, ChunkFile};
 use crate::people::{
     ContributionError, Evidence, EvidenceCollector, EvidenceError, KeyLayout, KeyedHash, PopulationRegistry,
     SystemColumns,
@@ -19,12 +20,20 @@ use crate::ports::{DatasetRecord, Store, StoreError};
 use crate::problem::{Kind, Problem};
 use crate::vault::{ContentHasher, DataKey};
 
-/// The rows of a dataset that is stored, chunk by chunk with all columns.
+/// The rows of a dataset, chunk by chunk with all columns.
 pub(crate) struct StoredRows<'a> {
     env: &'a InputEnv,
     dataset: &'a DatasetRecord,
-    key: DataKey,
+    chunks: ChunkSource,
     names: Vec<String>,
+}
+
+/// Where chunks are read from.
+enum ChunkSource {
+    /// The store, whose chunks are encrypted under this key.
+    Store(DataKey),
+    /// The copy of a table of another engine.
+    Copy(Arc<ChunkFile>),
 }
 
 impl<'a> StoredRows<'a> {
@@ -33,9 +42,27 @@ impl<'a> StoredRows<'a> {
     /// # Errors
     /// [`InputError`]
     pub(crate) fn open(env: &'a InputEnv, dataset: &'a DatasetRecord) -> Result<Self, InputError> {
-        let key = dataset.data_key(&env.vault)?;
+        must_be_here(dataset)?;
         let names = dataset.profiles(&env.vault)?.into_iter().map(|profile| profile.name).collect();
-        Ok(Self { env, dataset, key, names })
+        Ok(Self { env, dataset, chunks: ChunkSource::Store(dataset.data_key(&env.vault)?), names })
+    }
+
+    /// Those of a copy, whose columns have these names.
+    pub(super) const fn of_copy(
+        env: &'a InputEnv,
+        dataset: &'a DatasetRecord,
+        copied: Arc<ChunkFile>,
+        names: Vec<String>,
+    ) -> Self {
+        Self { env, dataset, chunks: ChunkSource::Copy(copied), names }
+    }
+
+    /// The number of chunks.
+    pub(super) fn chunks(&self) -> u32 {
+        match &self.chunks {
+            ChunkSource::Store(_) => self.dataset.chunks,
+            ChunkSource::Copy(copied) => copied.chunks(),
+        }
     }
 
     /// The columns that identify its persons and records, as it was uploaded.
@@ -66,7 +93,7 @@ impl<'a> StoredRows<'a> {
     /// # Errors
     /// [`InputError`]
     pub(crate) fn chunk(&self, number: u32) -> Result<Chunk, InputError> {
-        self.read(number, &(0..self.names.len() as u32).collect::<Vec<_>>())
+        self.read(number, &(0..self.names.len()).collect::<Vec<_>>())
     }
 
     /// Some columns of a chunk, in this order.
@@ -74,11 +101,20 @@ impl<'a> StoredRows<'a> {
     /// # Errors
     /// [`InputError`]
     pub(crate) fn columns(&self, number: u32, places: &[usize]) -> Result<Chunk, InputError> {
-        self.read(number, &places.iter().map(|&place| place as u32).collect::<Vec<_>>())
+        self.read(number, places)
     }
 
-    fn read(&self, number: u32, columns: &[u32]) -> Result<Chunk, InputError> {
-        let columns = read_columns(self.env, self.dataset, &self.key, ChunkColumns { chunk: number, columns })?;
+    fn read(&self, number: u32, places: &[usize]) -> Result<Chunk, InputError> {
+        let key = match &self.chunks {
+            ChunkSource::Store(key) => key,
+            ChunkSource::Copy(copied) => {
+                let read = copied.columns(number, places.iter().copied());
+                return Ok(read.map_err(|error| StoreError::Unavailable(Box::new(error)))?);
+            }
+        };
+        let columns: Vec<u32> = places.iter().map(|&place| place as u32).collect();
+        let of_chunk = ChunkColumns { chunk: number, columns: &columns };
+        let columns = read_columns(self.env, self.dataset, key, of_chunk)?;
         Ok(Chunk { rows: columns.first().map_or(0, |column| column.rows() as u32), columns })
     }
 }

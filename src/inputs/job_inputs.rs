@@ -32,6 +32,9 @@ impl JobContext {
     /// The columns that the specification does not use, except those that cannot be loaded, and dropped ones that nothing
     /// published can determine.
     pub(crate) fn other_columns(&self, env: &InputEnv, earlier: &EarlierDisclosures) -> OtherSelections {
+        if self.dataset.place.is_some() {
+            return OtherSelections::default();
+        }
         let identities = &earlier.identities;
         let named: BTreeSet<&str> = earlier.names().flat_map(|name| identities.roots(name)).collect();
         let is_extra = |name: &String| identities.roots(name).iter().any(|root| named.contains(root));

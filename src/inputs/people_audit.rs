@@ -119,7 +119,10 @@ impl<'a> PeopleAudit<'a> {
     /// # Errors
     /// [`PeopleAuditError`]
     pub(crate) fn derive(env: &'a InputEnv, job: &'a JobContext, control: &Control) -> Result<Self, PeopleAuditError> {
-        let stored = StoredRows::open(env, &job.dataset)?;
+        let stored = match &job.copied {
+            Some(copied) => StoredRows::of_copy(env, &job.dataset, Arc::clone(copied), job.columns.clone()),
+            None => StoredRows::open(env, &job.dataset)?,
+        };
         let registry = env.handle.block_on(env.store.people_registry(&job.dataset.tenant))?;
         let (names, layout) = (job.columns.clone(), layout(job, &registry)?);
         let hasher = env.vault.content_hasher(&job.dataset.tenant);
@@ -359,7 +362,7 @@ impl AuditedRows for SubmittedRows<'_> {
     type Error = PeopleAuditError;
 
     fn chunks(&self) -> u32 {
-        self.job.dataset.chunks
+        self.stored.chunks()
     }
 
     fn chunk(&mut self, number: u32) -> Result<Arc<Chunk>, PeopleAuditError> {

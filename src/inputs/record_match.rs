@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
-use super::columns::{ChunkColumns, read_columns};
+use super::columns::{ChunkColumns, must_be_here, read_columns};
 use super::env::InputEnv;
 use super::error::InputError;
 use crate::control::{Control, Phase};
@@ -24,6 +24,7 @@ pub(crate) fn records(
     key: &[usize],
     control: &Control,
 ) -> Result<Vec<u128>, InputError> {
+    must_be_here(dataset)?;
     let vault = &env.vault;
     let (data_key, template) = (dataset.data_key(vault)?, vault.content_hasher(&dataset.tenant));
     control.begin(Phase::Load, u64::from(dataset.chunks))?;

@@ -16,10 +16,13 @@ use super::turn::{Turn, is_held};
 use crate::clock::Clock;
 use crate::control::{Control, Phase};
 use crate::engine;
-use crate::engine::{PartStore, ReleaseInput, RepublishInput, VerifiedRelease};
+use crate::engine::{
+    AuditedRelease, CopiedTable, PartStore, ReleaseInput, RemoteOrder, RemoteOutput, RemoteParts, RemoteTable,
+    RepublishInput, VerifiedRelease,
+};
 use crate::inputs::{
-    ChainAttempt, ChainPlace, CompositionContext, InputEnv, InputError, JobContext, JudgedPeople, KeptReadings,
-    LoadedChain, MemoryBudget, OtherSelections, OtherTables, PartStorage, RepublishedPopulation,
+    ChainAttempt, ChainPlace, CompositionContext, Engines, InputEnv, InputError, JobContext, JudgedPeople,
+    KeptReadings, LoadedChain, MemoryBudget, OtherSelections, OtherTables, PartStorage, RepublishedPopulation,
 };
 use crate::ledger::EarlierDisclosures;
 use crate::microdata::Table;
@@ -34,7 +37,7 @@ use crate::publication::{
 };
 use crate::random::{RandomStreams, ReleaseKey};
 use crate::report::{
-    InternalReport, LeftOutContributions, ManifestIdentity, ManifestStatement, Provenance, public_report,
+    InternalReport, LeftOutContributions, ManifestIdentity, ManifestStatement, Provenance, WritingEngine, public_report,
 };
 use crate::spec::{PeopleChoice, Specification};
 use crate::vault::{Ciphertext, CiphertextContext, Vault};
@@ -56,6 +59,8 @@ pub struct Publisher {
     pub readings: KeptReadings,
     /// The folder of files without names for what memory cannot hold.
     pub spool: PathBuf,
+    /// The engines that have the rows of some datasets.
+    pub engines: Engines,
 }
 
 #[async_trait]
@@ -97,13 +102,15 @@ impl Publisher {
         let JobAssignment { job, handle, store, .. } = assignment;
         let env = self.env(handle, store);
         let mut context = handle.block_on(JobContext::for_job(job, &env))?;
+        let copy = context.copy_rows(&env, control)?;
         let evidence = context.choose_rows(&env, control)?;
         let JobContext { dataset, specification, .. } = &context;
         let streams = RandomStreams::Keyed(ReleaseKey::from_bytes(*assignment.release_key));
         let work = PublishRun { assignment, dataset, specification, streams: &streams, clock: &self.clock };
         let mut turn = Turn::new(assignment, &env, &context, &evidence).seeing(seen);
-        let (mut made, mut maker) = (None::<MadeRelease>, self.maker(&work, &env, &context, control)?);
-        let mut tries = 0;
+        let rows = MadeFrom::new(copy, &env, &context, control)?;
+        let mut maker = ReleaseMaker { publisher: self, work: &work, env: &env, context: &context, rows };
+        let (mut made, mut tries) = (None::<MadeRelease>, 0);
         while tries < MAX_LEDGER_RETRIES {
             control.check()?;
             let Some(found) = turn.admitted(control)? else { return Ok(None) };
@@ -124,7 +131,7 @@ impl Publisher {
             // who comes later sees the announcement
             let is_announced = turn.announce(&release.made.columns, control)?;
             let MadeRelease { basis, made: MadeCommit { commit, .. } } = &release;
-            if is_announced || !turn.audit(maker.table.rows() as u64, &basis.people, &commit.release.manifest)? {
+            if is_announced || !turn.audit(maker.rows(), &basis.people, &commit.release.manifest)? {
                 made = Some(release);
                 continue;
             }
@@ -147,19 +154,6 @@ impl Publisher {
         Ok(None)
     }
 
-    /// With the rows that are published.
-    fn maker<'a>(
-        &'a self,
-        work: &'a PublishRun<'a>,
-        env: &'a InputEnv,
-        context: &'a JobContext,
-        control: &Control,
-    ) -> Result<ReleaseMaker<'a>, RunError> {
-        let (night, table) = (NightPersons::read(context, env, control)?, context.load(env, control)?);
-        let (selected, others) = (OtherSelections::default(), OtherTables::default());
-        Ok(ReleaseMaker { publisher: self, work, env, context, table, selected, others, night })
-    }
-
     fn env(&self, handle: &Handle, store: &Arc<dyn Store>) -> InputEnv {
         InputEnv {
             handle: handle.clone(),
@@ -168,6 +162,7 @@ impl Publisher {
             limits: self.limits.clone(),
             readings: self.readings.clone(),
             spool: self.spool.clone(),
+            engines: self.engines.clone(),
         }
     }
 
@@ -182,14 +177,7 @@ impl Publisher {
         let ReleaseBasis { earlier, people } = basis;
         let ReleaseSource { table, others, night } = source;
         let id = Uuid::now_v7();
-        let provenance = Provenance {
-            id: Some(id),
-            series: Some(work.assignment.job.series.clone()),
-            created_at: self.clock.now().to_rfc3339_opts(SecondsFormat::Secs, true),
-            composition: work.composition(people),
-            identity: Some(work.identity(people)),
-            reproducible: false,
-        };
+        let provenance = work.provenance(id, people);
         let PublishRun { specification, streams, .. } = *work;
         let contributions = work
             .dataset
@@ -213,9 +201,32 @@ impl Publisher {
         control.begin(Phase::Commit, 1)?;
         let chain = night.map(|night| night.keep(work, released.state.take())).transpose()?;
         let ciphertext = self.ciphertext(work.dataset, id, &released.internal)?;
-        let columns = released.disclosures.iter().flat_map(|of| of.attributes.iter().cloned()).collect();
-        let commit = ReleaseCommit { internal_report: Some(ciphertext), chain, ..work.commit(id, released)? };
-        Ok(MadeCommit { commit, columns })
+        let VerifiedRelease { manifest, disclosures, rules, .. } = released;
+        let mut made = work.made(id, AuditedRelease { manifest, disclosures, rules })?;
+        made.commit = ReleaseCommit { internal_report: Some(ciphertext), chain, ..made.commit };
+        Ok(made)
+    }
+
+    /// Has the engine that has the rows make the release, given the earlier disclosures, and carries its parts here.
+    fn make_in_engine(
+        &self,
+        work: &PublishRun<'_>,
+        table: &mut dyn RemoteTable,
+        made_by: WritingEngine,
+        basis: &ReleaseBasis,
+        control: &Control,
+    ) -> Result<MadeCommit, RunError> {
+        let (id, ReleaseBasis { earlier, people }) = (Uuid::now_v7(), basis);
+        let RandomStreams::Keyed(key) = work.streams else {
+            return Err(StoreError::corrupt("a job has no key").into());
+        };
+        let order = RemoteOrder { specification: work.specification, key, earlier };
+        let mut storage = EnginePartStore(work.storage());
+        let parts = RemoteParts::Carried(&mut storage);
+        let output = RemoteOutput { provenance: &work.provenance(id, people), made_by, parts };
+        let released = engine::release_remotely(&order, table, output, control)?;
+        control.begin(Phase::Commit, 1)?;
+        work.made(id, released)
     }
 
     /// What the original says of a release, encrypted like the original.
@@ -265,6 +276,34 @@ struct ReleaseMaker<'a> {
     work: &'a PublishRun<'a>,
     env: &'a InputEnv,
     context: &'a JobContext,
+    rows: MadeFrom,
+}
+
+/// What a release is made from.
+enum MadeFrom {
+    /// Rows in memory.
+    Rows(Box<LoadedRows>),
+    /// A copy in the engine that has the rows; `None` once a release was made from it.
+    Engine(Option<Box<dyn CopiedTable>>),
+}
+
+impl MadeFrom {
+    /// The copy, or else rows that are loaded.
+    fn new(
+        copy: Option<Box<dyn CopiedTable>>,
+        env: &InputEnv,
+        context: &JobContext,
+        control: &Control,
+    ) -> Result<Self, RunError> {
+        Ok(match copy {
+            Some(copy) => Self::Engine(Some(copy)),
+            None => Self::Rows(Box::new(LoadedRows::load(env, context, control)?)),
+        })
+    }
+}
+
+/// The rows of a job in memory.
+struct LoadedRows {
     table: Table,
     /// The other columns that were loaded.
     selected: OtherSelections,
@@ -273,30 +312,69 @@ struct ReleaseMaker<'a> {
     night: Option<NightPersons>,
 }
 
+impl LoadedRows {
+    /// The rows that are published.
+    fn load(env: &InputEnv, context: &JobContext, control: &Control) -> Result<Self, RunError> {
+        let (night, table) = (NightPersons::read(context, env, control)?, context.load(env, control)?);
+        Ok(Self { table, selected: OtherSelections::default(), others: OtherTables::default(), night })
+    }
+}
+
 impl ReleaseMaker<'_> {
-    fn make(&mut self, basis: ReleaseBasis, control: &Control) -> Result<MadeRelease, RunError> {
-        let columns = self.context.other_columns(self.env, &basis.earlier);
-        if columns != self.selected {
-            self.others = self.context.load_others(self.env, &columns, control)?;
-            self.selected = columns;
+    /// How many rows the release is made of.
+    fn rows(&self) -> u64 {
+        match &self.rows {
+            MadeFrom::Rows(rows) => rows.table.rows() as u64,
+            MadeFrom::Engine(_) => self.context.dataset.rows,
         }
+    }
+
+    fn make(&mut self, basis: ReleaseBasis, control: &Control) -> Result<MadeRelease, RunError> {
         let chain = self.chain(&basis.people)?;
-        let night = self.night.as_ref().zip(chain.as_ref()).map(|(rows, chain)| ChainedNight { rows, chain });
-        let source = ReleaseSource { table: &self.table, others: &self.others, night };
-        let made = self.publisher.make(self.work, source, &basis, control);
+        let Self { publisher, work, env, context, rows } = self;
+        let rows = match rows {
+            MadeFrom::Rows(rows) => rows,
+            MadeFrom::Engine(copy) => {
+                let copy = match copy.take() {
+                    Some(copy) => Some(copy),
+                    None => context.copy_again(env, control)?,
+                };
+                let mut copy = copy.ok_or_else(|| StoreError::corrupt("a release is made from no rows"))?;
+                let made_by = copy.engine().clone();
+                let table = context.counted(copy.as_mut())?;
+                let made = publisher.make_in_engine(work, table, made_by, &basis, control)?;
+                return Ok(MadeRelease { basis, made });
+            }
+        };
+        let columns = context.other_columns(env, &basis.earlier);
+        if columns != rows.selected {
+            rows.others = context.load_others(env, &columns, control)?;
+            rows.selected = columns;
+        }
+        let night = rows.night.as_ref().zip(chain.as_ref()).map(|(rows, chain)| ChainedNight { rows, chain });
+        let source = ReleaseSource { table: &rows.table, others: &rows.others, night };
+        let made = publisher.make(work, source, &basis, control);
         let made = made.map_err(|error| match error {
             RunError::Refused(problem) => {
-                let (job, limits) = (&self.work.assignment.job, &self.publisher.limits);
-                RunError::Refused(self.context.with_remedies(problem, job, &self.table, limits, control))
+                let (job, limits) = (&work.assignment.job, &publisher.limits);
+                RunError::Refused(context.with_remedies(problem, job, &rows.table, limits, control))
             }
             other => other,
         })?;
         Ok(MadeRelease { basis, made })
     }
 
+    /// The population that the release is a night of.
+    fn population(&self) -> Option<&RepublishedPopulation> {
+        match &self.rows {
+            MadeFrom::Rows(rows) => rows.night.as_ref().map(|night| &night.population),
+            MadeFrom::Engine(_) => None,
+        }
+    }
+
     /// The chain that the release continues, or begins.
     fn chain(&self, people: &JudgedPeople) -> Result<Option<LoadedChain>, RunError> {
-        let Some(NightPersons { population, .. }) = &self.night else { return Ok(None) };
+        let Some(population) = self.population() else { return Ok(None) };
         let InputEnv { handle, store, vault, .. } = self.env;
         let (tenant, is_begun) = (&self.work.assignment.job.tenant, people.admission.chain.is_some());
         let place = ChainPlace { tenant, population: &population.name, is_begun };
@@ -306,7 +384,7 @@ impl ReleaseMaker<'_> {
 
     /// Whether no other release of the population came after the one that a release continues.
     fn goes_on_from(&self, release: &MadeRelease) -> Result<bool, RunError> {
-        let Some(NightPersons { population, .. }) = &self.night else { return Ok(true) };
+        let Some(population) = self.population() else { return Ok(true) };
         let InputEnv { handle, store, .. } = self.env;
         let chain = handle.block_on(store.chain(&self.work.assignment.job.tenant, &population.name))?;
         let version = chain.filter(|chain| chain.pending.is_none()).map(|chain| chain.version());
@@ -375,6 +453,18 @@ impl PublishRun<'_> {
         PartStorage::new(handle.clone(), store.clone(), job.tenant.clone(), job.id, *attempt)
     }
 
+    /// The identity of the release.
+    fn provenance(&self, id: Uuid, people: &JudgedPeople) -> Provenance {
+        Provenance {
+            id: Some(id),
+            series: Some(self.assignment.job.series.clone()),
+            created_at: self.clock.now().to_rfc3339_opts(SecondsFormat::Secs, true),
+            composition: self.composition(people),
+            identity: Some(self.identity(people)),
+            reproducible: false,
+        }
+    }
+
     /// What the release claims of its people.
     fn composition(&self, people: &JudgedPeople) -> CompositionMode {
         match people.admission.claim {
@@ -404,7 +494,13 @@ impl PublishRun<'_> {
         }
     }
 
-    fn commit(&self, id: Uuid, released: VerifiedRelease) -> Result<ReleaseCommit, RunError> {
+    /// A release that passed its audit, ready to be committed.
+    fn made(&self, id: Uuid, released: AuditedRelease) -> Result<MadeCommit, RunError> {
+        let columns = released.disclosures.iter().flat_map(|of| of.attributes.iter().cloned()).collect();
+        Ok(MadeCommit { commit: self.commit(id, released)?, columns })
+    }
+
+    fn commit(&self, id: Uuid, released: AuditedRelease) -> Result<ReleaseCommit, RunError> {
         let job = &self.assignment.job;
         let json = |value: Result<serde_json::Value, serde_json::Error>| {
             value.map_err(|error| RunError::from(StoreError::corrupt(error)))

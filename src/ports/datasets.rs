@@ -24,6 +24,15 @@ pub struct BoundedContributions {
     pub cut_persons: u64,
 }
 
+/// A table of another engine, where its rows are.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct EngineTable {
+    /// The name of the engine.
+    pub engine: String,
+    /// The name of the table in the engine, or its path.
+    pub table: String,
+}
+
 /// An uploaded table, without its rows.
 #[derive(Clone, PartialEq, Debug)]
 pub struct DatasetRecord {
@@ -71,6 +80,8 @@ pub struct DatasetRecord {
     pub wrapped_key: Option<Vec<u8>>,
     /// When its rows were destroyed.
     pub purged_at: Option<DateTime<Utc>>,
+    /// Where its rows are, if they are not here: it then has no chunks.
+    pub place: Option<EngineTable>,
 }
 
 /// A dataset as an item of a list: its columns without its profiles, whose length is that of its table's description.

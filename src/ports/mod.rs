@@ -26,7 +26,7 @@ mod tenants;
 pub use crate::people::KeyedHash;
 pub use api_keys::{ApiKeyStore, AuditAction, AuditEntry, AuditFilter};
 pub use chains::{CHAIN_PIECE_BYTES, ChainRecord, ChainStep, ChainStore, NewChain, StoredChainState};
-pub use datasets::{BoundedContributions, ChunkEncryptor, DatasetRecord, DatasetStore, ListedDataset};
+pub use datasets::{BoundedContributions, ChunkEncryptor, DatasetRecord, DatasetStore, EngineTable, ListedDataset};
 pub use disclosures::{
     ActiveRuleRecord, DisclosureRecord, DisclosureStore, LedgerSnapshot, SeriesEntry, SeriesRecord, SeriesStatements,
     StatementRecord,

@@ -134,6 +134,8 @@ catalogue! {
         "upload the table as the body, or let the operator list the source with --sources";
     SourceUnreadable, "source-unreadable", 422, "the source cannot be read",
         "follow the detail; reason names the cause";
+    RowsElsewhere, "rows-elsewhere", 422, "the rows of the dataset are in another engine",
+        "upload the table, or ask for what counts and releases answer";
     EmptyTable, "empty-table", 422, "the table has no rows",
         "upload a table with a header and at least one record";
     InvalidSpecification, "invalid-specification", 422, "the specification has faults",

@@ -6,9 +6,13 @@
 //! # Citations
 //! docs/spec/ranked.md, docs/how-to/spark.md
 
+mod address;
 mod audit;
 #[cfg(feature = "spark")]
 mod connect;
+mod copy;
+#[cfg(feature = "spark")]
+mod engine;
 mod files;
 mod kinds;
 mod relation;
@@ -21,8 +25,12 @@ mod written;
 #[cfg(test)]
 mod tests;
 
+pub use address::{EngineAddress, EngineAddressError};
 #[cfg(feature = "spark")]
 pub use connect::ConnectSession;
+pub use copy::SparkCopy;
+#[cfg(feature = "spark")]
+pub use engine::SparkEngine;
 pub use files::SharedFolders;
 pub use kinds::SqlKind;
 pub use relation::SqlValue;

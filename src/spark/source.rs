@@ -42,6 +42,11 @@ impl SparkSource {
         Ok(Self(names.into_iter().map(identifier).collect::<Vec<_>>().join(".")))
     }
 
+    /// Parquet files in a folder of this program.
+    pub(super) fn of_folder(path: &str) -> Self {
+        Self(parquet(path))
+    }
+
     /// The table in a statement.
     pub(super) fn sql(&self) -> &str {
         &self.0

@@ -1,5 +1,6 @@
 //! The statements of a release, as texts: of columns, of keyed rows, of parts.
 
+use super::kinds::SqlKind;
 use super::source::{identifier, parquet};
 use crate::engine::{PublishedRemoteColumn, RemoteBuckets};
 
@@ -66,6 +67,15 @@ fn numbers(count: &str) -> String {
         "lateral view explode(sequence(0L, ({count} - 1L) div {ARRAY}L)) e1 as x1 \
          lateral view explode(sequence(x1 * {ARRAY}L, least(x1 * {ARRAY}L + {last}L, {count} - 1L))) e2 as x"
     )
+}
+
+/// A table as it is, with the types that are offered.
+pub(super) fn copy(columns: &[(String, SqlKind)], source: &str) -> String {
+    let cast = |(name, kind): &(String, SqlKind)| {
+        let name = identifier(name);
+        format!("cast({name} as {}) as {name}", kind.sql())
+    };
+    format!("select {} from {source}", columns.iter().map(cast).collect::<Vec<_>>().join(", "))
 }
 
 /// The statements of one bucketized table. `columns` are all that the release uses.

@@ -1,6 +1,7 @@
 //! A table of the engine, as a release asks for it.
 
 use std::collections::{BTreeMap, HashMap};
+use std::fs::File;
 
 use serde::Deserialize;
 
@@ -18,6 +19,7 @@ use crate::engine::{
 };
 use crate::privacy::ValueFrequency;
 use crate::publish::ranked::encoded_cell;
+use crate::report::PartFile;
 
 /// The most different numbers of rows of the values of a column.
 const MOST_FREQUENCIES: usize = 1 << 20;
@@ -45,14 +47,25 @@ impl<S: SqlSession> SparkTable<S> {
     /// # Errors
     /// [`RemoteError`]
     pub fn open(mut session: S, source: &SparkSource, folders: SharedFolders) -> Result<Self, RemoteError> {
-        let schema = session.schema(&format!("select * from {}", source.sql()))?;
-        let columns = offered(schema)?;
+        let columns = offered(session.schema(&format!("select * from {}", source.sql()))?)?;
+        let mut table = Self::uncounted(session, &columns, source, folders)?;
+        table.count(columns)?;
+        Ok(table)
+    }
+
+    /// A table with these columns, of which nothing is asked before it is counted.
+    pub(super) fn uncounted(
+        mut session: S,
+        columns: &[(String, SqlKind)],
+        source: &SparkSource,
+        folders: SharedFolders,
+    ) -> Result<Self, RemoteError> {
         let cast = |(place, (name, kind)): (usize, &(String, SqlKind))| {
             format!("cast({} as {}) as {}", identifier(name), kind.sql(), column(place))
         };
         let selected: Vec<String> = columns.iter().enumerate().map(cast).collect();
         session.view("src", &format!("select {} from {}", selected.join(", "), source.sql()))?;
-        let mut table = Self {
+        Ok(Self {
             session,
             folders,
             columns: Vec::new(),
@@ -60,12 +73,10 @@ impl<S: SqlSession> SparkTable<S> {
             rows: 0,
             used: Vec::new(),
             is_sampled: false,
-        };
-        table.count(columns)?;
-        Ok(table)
+        })
     }
 
-    fn count(&mut self, columns: Vec<(String, SqlKind)>) -> Result<(), RemoteError> {
+    pub(super) fn count(&mut self, columns: Vec<(String, SqlKind)>) -> Result<(), RemoteError> {
         let all = 0..columns.len();
         let missing = all.clone().map(|place| format!("count(*) - count({})", column(place)));
         let malformed =
@@ -435,6 +446,12 @@ impl<S: SqlSession> RemoteTable for SparkTable<S> {
         }
         self.read_files(table, &mut audit)?;
         Ok(audit)
+    }
+
+    fn files_of(&self, part: &WrittenRemotePart) -> Result<Vec<File>, RemoteError> {
+        let open = |file: &PartFile| File::open(self.folders.path(&file.file));
+        let opened = part.files.iter().map(open).collect::<std::io::Result<_>>();
+        opened.map_err(|error| RemoteError::Failed(format!("files of {}: {error}", part.name)))
     }
 
     fn clear(&mut self) -> Result<(), RemoteError> {

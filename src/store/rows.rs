@@ -12,8 +12,9 @@ use crate::control::Progress;
 use crate::identity::{Actor, ApiKey, TokenHash};
 use crate::ports::{
     ActiveRuleRecord, AuditEntry, BoundedContributions, Cursor, DatasetRecord, DisclosureRecord, DocumentVersion,
-    Heartbeat, IdempotencyRecord, JobRecord, NamedDocument, PortableDisclosure, ReleaseEvent, ReleaseRecord,
-    RotationCounts, SeriesDataset, SeriesEntry, SeriesRecord, StatementRecord, StoreError, TenantSettings,
+    EngineTable, Heartbeat, IdempotencyRecord, JobRecord, NamedDocument, PortableDisclosure, ReleaseEvent,
+    ReleaseRecord, RotationCounts, SeriesDataset, SeriesEntry, SeriesRecord, StatementRecord, StoreError,
+    TenantSettings,
 };
 use crate::publication::ReleaseStatus;
 use crate::vault::{Ciphertext, CiphertextContext, Purpose};
@@ -59,6 +60,8 @@ pub(super) struct DatasetRow {
     uploaded_by: Option<String>,
     #[sqlx(json(nullable))]
     contributions: Option<BoundedContributions>,
+    #[sqlx(json(nullable))]
+    place: Option<EngineTable>,
     created_at: DateTime<Utc>,
     row_count: i64,
     byte_count: i64,
@@ -97,6 +100,7 @@ impl TryFrom<DatasetRow> for DatasetRecord {
             profiles: ciphertext(row.profiles),
             wrapped_key: row.wrapped_key,
             purged_at: row.purged_at,
+            place: row.place,
         })
     }
 }

@@ -12,6 +12,7 @@
 //! docs/security/threat-model.md#verifier
 
 mod attack;
+mod carried;
 mod contract;
 mod contributions;
 mod definition;
@@ -34,6 +35,7 @@ pub use attack::membership::report::{MembershipError, MembershipReport, TupleEst
 pub use attack::negative_association::find_negative_associations;
 pub use attack::possible_worlds::{PossibleWorldsReport, PosteriorFinding, count_worlds};
 pub use attack::proxy::infer::{ProxyFinding, infer_by_proxy};
+pub use carried::{CarriedPart, CarriedPartError};
 pub use contract::checks::{Check, CheckName, ClosedBuckets, Linkage, PosteriorSummary, TableFigures, VerifierReport};
 pub use contract::input::{DeclaredSearch, PartsReader, VerifierError, VerifierInput};
 pub use contributions::{ContributionClaim, check_contributions};

@@ -23,6 +23,7 @@ files! {
     "datasets.json", "A list of one dataset";
     "decompose.json", "Two sensitive attributes with a joint table";
     "differential_inference.json", "A share of 0.8 among a thousand, in answers with noise of scale 10";
+    "engine_table.json", "A table of an engine, which stays there";
     "entered.json", "An external table";
     "events.txt", "The last event of a job";
     "form.json", "The file and its name";

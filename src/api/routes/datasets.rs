@@ -16,7 +16,7 @@ use crate::api::http::page;
 use crate::api::http::page::{ListPage, PageQuery};
 use crate::app::{AppService, CommonPersonCount};
 use crate::microdata::ColumnProfile;
-use crate::ports::{BoundedContributions, DatasetRecord, ListedDataset, ReleaseFilter};
+use crate::ports::{BoundedContributions, DatasetRecord, EngineTable, ListedDataset, ReleaseFilter};
 use crate::problem::Problem;
 use crate::publication::ContributionChoice;
 use crate::report::{ManifestRatio, SpecificationNotice};
@@ -49,6 +49,10 @@ pub(in crate::api) struct Dataset {
     bytes: u64,
     /// The media type of the upload.
     format: String,
+    /// Where the rows are, if they stay in another engine.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    place: Option<TablePlace>,
     purged_at: Option<DateTime<Utc>>,
     /// Empty after a purge.
     columns: Vec<DatasetColumn>,
@@ -59,6 +63,21 @@ pub(in crate::api) struct Dataset {
     /// What is not known of the persons; only in the answer to the upload, and in plans.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     warnings: Vec<SpecificationNotice>,
+}
+
+/// A table of another engine.
+#[derive(Serialize, ToSchema)]
+struct TablePlace {
+    /// The name of the engine.
+    engine: String,
+    /// The name of the table in the engine, or its path.
+    table: String,
+}
+
+impl From<EngineTable> for TablePlace {
+    fn from(EngineTable { engine, table }: EngineTable) -> Self {
+        Self { engine, table }
+    }
 }
 
 /// What was left out of an upload that keeps a bounded number of rows of each person.
@@ -196,6 +215,7 @@ impl Dataset {
             rows: record.rows,
             bytes: record.bytes,
             format: record.format,
+            place: record.place.map(TablePlace::from),
             purged_at: record.purged_at,
             columns: profiles.into_iter().map(column).collect(),
             published_before: None,
@@ -259,7 +279,7 @@ pub(in crate::api) async fn get(
 pub(in crate::api) struct PurgeReceipt {
     dataset: Uuid,
     purged_at: Option<DateTime<Utc>>,
-    /// The number of destroyed rows.
+    /// The number of destroyed rows; 0 of a table whose rows were never kept here.
     rows: u64,
     /// Whether the data key of the dataset is destroyed, so that no copy of its bytes in the store is readable.
     key_destroyed: bool,
@@ -290,5 +310,6 @@ pub(in crate::api) async fn purge(
             break;
         }
     }
-    Ok(Json(PurgeReceipt { dataset: id, purged_at: purged.purged_at, rows: purged.rows, key_destroyed, releases_kept }))
+    let rows = if purged.place.is_some() { 0 } else { purged.rows };
+    Ok(Json(PurgeReceipt { dataset: id, purged_at: purged.purged_at, rows, key_destroyed, releases_kept }))
 }

@@ -23,6 +23,7 @@ pub(super) mod policies;
 pub(super) mod populations;
 pub(super) mod profile;
 pub(super) mod queries;
+mod registration;
 pub(super) mod releases;
 pub(super) mod series;
 pub(super) mod served;

@@ -4,9 +4,9 @@ use Kind::{
     CompositionUndecidable, Conflict, DigestMismatch, EmptyTable, Gone, GuaranteeUnsupported, IdempotencyConflict,
     InvalidSpecification, MalformedBody, MalformedRequest, NoNewPeople, NotAcceptable, NotFound, OverlappingPeople,
     PeopleAlike, PeopleUnknown, PersonKeyMissing, PopulationUndeclared, Quota, RangeUnsatisfiable, RepublishNotStarted,
-    RepublishPending, RepublishStateLost, ReservedName, SourceRefused, SourceUnreadable, StatementContradicted,
-    StorageFull, TooLarge, TooManyColumns, Unavailable, UnknownPopulation, UnsupportedMediaType, UploadMalformed,
-    WorkLimit,
+    RepublishPending, RepublishStateLost, ReservedName, RowsElsewhere, SourceRefused, SourceUnreadable,
+    StatementContradicted, StorageFull, TooLarge, TooManyColumns, Unavailable, UnknownPopulation, UnsupportedMediaType,
+    UploadMalformed, WorkLimit,
 };
 use RouteAccess::{Needs, NeedsOne, Open};
 use Scope::{
@@ -133,7 +133,7 @@ route_table! {
     }
     POST "/v1/datasets/by-reference" => upload_by_reference::create, "upload_dataset_by_reference" {
         access: Needs(DatasetsWrite),
-        requests: &[(JSON, "reference.json")],
+        requests: &[(JSON, "reference.json"), (JSON, "engine_table.json")],
         answers: &[("201", "The dataset.", &[(JSON, "dataset.json")])],
         problems: &[
             MalformedRequest, MalformedBody, SourceRefused, SourceUnreadable, DigestMismatch, NotFound, Conflict,
@@ -157,19 +157,21 @@ route_table! {
         access: NeedsOne(INSPECTION),
         requests: &[],
         answers: &[("200", "The profile.", &[(JSON, "profile.json")])],
-        problems: &[MalformedRequest, NotFound, Gone, TooManyColumns, WorkLimit],
+        problems: &[MalformedRequest, NotFound, Gone, TooManyColumns, RowsElsewhere, WorkLimit],
     }
     POST "/v1/datasets/{id}/suggestion" => suggestions::create, "suggest_specification" {
         access: NeedsOne(INSPECTION),
         requests: &[(JSON, "suggestion_request.json")],
         answers: &[("200", "The suggestion.", &[(JSON, "suggestion.json")])],
-        problems: &[MalformedBody, NotFound, Gone, TooLarge, UnsupportedMediaType, InvalidSpecification, WorkLimit],
+        problems: &[
+            MalformedBody, NotFound, Gone, TooLarge, UnsupportedMediaType, RowsElsewhere, InvalidSpecification, WorkLimit,
+        ],
     }
     GET "/v1/datasets/{id}/attributes/{name}/values" => profile::values, "list_values" {
         access: NeedsOne(INSPECTION),
         requests: &[],
         answers: &[("200", "A page of values, most frequent first.", &[(JSON, "values.json")])],
-        problems: &[MalformedRequest, NotFound, Gone, WorkLimit],
+        problems: &[MalformedRequest, NotFound, Gone, RowsElsewhere, WorkLimit],
     }
     DELETE "/v1/datasets/{id}" => datasets::purge, "purge_dataset" {
         access: Needs(DatasetsWrite),
@@ -182,8 +184,8 @@ route_table! {
         requests: PLAN_EXAMPLES,
         answers: &[("200", "The plan of the job, feasible or not.", &[(JSON, "plan.json")])],
         problems: &[
-            MalformedRequest, MalformedBody, NotFound, Gone, TooLarge, UnsupportedMediaType, InvalidSpecification,
-            WorkLimit, StorageFull,
+            MalformedRequest, MalformedBody, NotFound, Gone, TooLarge, UnsupportedMediaType, SourceRefused,
+            SourceUnreadable, RowsElsewhere, InvalidSpecification, WorkLimit, StorageFull,
         ],
     }
     POST "/v1/jobs" => jobs::submit, "submit_job" {
@@ -330,8 +332,8 @@ route_table! {
         requests: &[(JSON, "audit.json")],
         answers: &[("200", "The result of the attack.", &[(JSON, "attacked.json")])],
         problems: &[
-            MalformedBody, NotFound, Gone, TooLarge, UnsupportedMediaType, InvalidSpecification, GuaranteeUnsupported,
-            WorkLimit, Quota,
+            MalformedBody, NotFound, Gone, TooLarge, UnsupportedMediaType, RowsElsewhere, InvalidSpecification,
+            GuaranteeUnsupported, WorkLimit, Quota,
         ],
     }
     PUT "/v1/policies/{name}" => policies::put, "put_policy" {
@@ -402,8 +404,8 @@ route_table! {
         ],
         problems: &[
             MalformedRequest, MalformedBody, DigestMismatch, NotFound, Gone, TooLarge, TooManyColumns,
-            UnsupportedMediaType, UploadMalformed, EmptyTable, InvalidSpecification, GuaranteeUnsupported, WorkLimit,
-            StorageFull,
+            UnsupportedMediaType, UploadMalformed, EmptyTable, RowsElsewhere, InvalidSpecification, GuaranteeUnsupported,
+            WorkLimit, StorageFull,
         ],
     }
     GET "/v1/series/{name}" => series::get, "get_series" {

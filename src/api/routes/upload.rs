@@ -179,12 +179,12 @@ pub(super) async fn give_up(waiting: Option<AcceptedUpload>) {
 
 /// An admitted upload before its body.
 pub(super) struct AcceptedUpload {
-    caller: Caller,
+    pub(super) caller: Caller,
     pub(super) request: UploadRequest,
-    query: String,
-    begun: Option<IdempotencyOutcome>,
+    pub(super) query: String,
+    pub(super) begun: Option<IdempotencyOutcome>,
     /// Held while a thread works on the upload, even if the caller has gone.
-    permit: RequestPermit,
+    pub(super) permit: RequestPermit,
 }
 
 pub(super) async fn admit(

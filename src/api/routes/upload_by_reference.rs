@@ -11,6 +11,7 @@ use serde::Deserialize;
 use utoipa::ToSchema;
 
 use super::datasets::Dataset;
+use super::registration::register;
 use super::upload::{
     self, AcceptedUpload, UploadEncoding, UploadHeaders, UploadQuery, UploadTask, created, csv_alone, give_up,
 };
@@ -20,18 +21,24 @@ use crate::api::http::body::{BodyEnd, ReadDeadline, declared_digest, encoding, m
 use crate::api::http::extract::{QueryParameters, RepeatableDocument};
 use crate::microdata::formats::{Encoding, InputFormat};
 use crate::objects::{ObjectAddress, ObjectError, ObjectFault, OpenedObject};
-use crate::ports::DatasetRecord;
+use crate::ports::{DatasetRecord, EngineTable};
 use crate::problem::{Kind, Problem};
 
-/// A table in an object store.
+/// A table in an object store, or in another engine.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = TableReference)]
 pub(in crate::api) struct ReferenceDocument {
     /// The address of the object: `s3://`, `gs://` or `az://` with a bucket and a key, or `https://` with a host and a path. It must be
     /// below an address that the operator lists, and has no user, query or fragment.
-    #[schema(min_length = 1, max_length = 2048)]
-    source: String,
+    #[schema(nullable = false, min_length = 1, max_length = 2048)]
+    source: Option<String>,
+    /// In place of `source`: the name of an engine that the operator sets up. The rows of the table stay there.
+    #[schema(nullable = false, min_length = 1, max_length = 64)]
+    engine: Option<String>,
+    /// The table of the engine: one to three names with dots between them, or the path of a folder of Parquet files.
+    #[schema(nullable = false, min_length = 1, max_length = 1024)]
+    table: Option<String>,
     /// The media type of the table, as that of the body of `upload_dataset`; by default that of the ending of its name, and then that
     /// of the object.
     #[schema(nullable = false)]
@@ -52,6 +59,10 @@ pub(in crate::api) struct ReferenceDocument {
 /// without a list every request is `source-refused`. An object that cannot be read is `source-unreadable`, and `reason` says why:
 /// `not_found`, `access_denied`, `no_credentials`, `unconfigured`, `unreachable`, `redirected`, `changed`, `too_slow` or `failed`. A
 /// redirect is not followed. An object that changes while it is read is refused. The audit log records the address.
+///
+/// With `engine` and `table` in place of `source`, the table is registered: the engine copies it, the service reads the copy once to
+/// know columns and people again, and keeps no row. Jobs are then made by the engine. The operator sets up engines with `--engines` and
+/// lists tables with `--engine-tables`. `reason` may also be `unsupported`: the table has a column that cannot be published from there.
 #[utoipa::path(post, path = "/v1/datasets/by-reference", tag = "datasets",
     params(UploadQuery,
         ("Idempotency-Key" = Option<String>, Header, description = "Makes the request repeatable: 1 to 255 visible ASCII characters.")),
@@ -65,14 +76,30 @@ pub(in crate::api) async fn create(
     query: Result<QueryParameters<UploadQuery>, Problem>,
     RepeatableDocument { document, key }: RepeatableDocument,
 ) -> Result<(StatusCode, [(HeaderName, String); 1], Json<Dataset>), Problem> {
-    let malformed = |_| {
-        let detail =
-            "the body must be {\"source\": \"s3://…\"}; format, compression and digest may be texts next to it";
+    let malformed = || {
+        let detail = "the body must be {\"source\": \"s3://…\"}, next to which format, compression and digest may be texts, or \
+                      {\"engine\": \"…\", \"table\": \"…\"} alone";
         Problem::new(Kind::MalformedBody, detail)
     };
-    let reference: ReferenceDocument = serde_json::from_value(document).map_err(malformed)?;
+    let reference: ReferenceDocument = serde_json::from_value(document).map_err(|_| malformed())?;
     let QueryParameters(query) = query?;
     let mut request = upload::requested(query)?;
+    let reference = match reference {
+        ReferenceDocument {
+            source: None,
+            engine: Some(engine),
+            table: Some(table),
+            format: None,
+            compression: None,
+            digest: None,
+        } => {
+            request.place = Some(EngineTable { engine, table });
+            let registered = register(&app, caller, UploadHeaders { request, packed: None, key }, raw_query).await;
+            return created(&app, registered?).await;
+        }
+        ReferenceDocument { source: Some(_), engine: None, table: None, .. } => reference,
+        _ => return Err(malformed()),
+    };
     let read = ReadableSource::check(&app, &caller.tenant, &reference)?;
     request.source = Some(read.address.to_string());
     let repeated = [raw_query.unwrap_or_default(), read.address.to_string()].join("\n");
@@ -102,7 +129,8 @@ impl<'a> ReadableSource<'a> {
             refused("this service reads no tables by reference: its operator lists what it may read with --sources")
         })?;
         let no_address = "source must be an address such as s3://bucket/key";
-        let address = ObjectAddress::parse(&reference.source).ok_or_else(|| refused(no_address))?;
+        let source = reference.source.as_deref().unwrap_or_default();
+        let address = ObjectAddress::parse(source).ok_or_else(|| refused(no_address))?;
         let address = address.map_err(|error| refused(&error.to_string()))?;
         if !sources.allowed.allows(&address, tenant) {
             return Err(refused("the operator does not list this source; what it lists, it sets with --sources"));

@@ -2,6 +2,7 @@ use std::sync::Arc;
 
 use super::input::{ReleaseInput, VerifiedRelease};
 use super::internal_report;
+use super::ledger_entries::ledger_entries;
 use super::night::{DrawnNight, NightOrder, WrittenNight};
 use super::write::{PartStore, PartWriter};
 use crate::control::{Control, Phase};
@@ -16,25 +17,20 @@ use crate::engine::prepare::repairs::RepairTrials;
 use crate::engine::prepare::unpublished::{OtherColumns, UnpublishedLinks};
 use crate::engine::prepare::unused_thresholds::Inspection;
 use crate::engine::prepare::wording::{self, composition_problem, method_name};
-use crate::engine::prepare::{
-    PrepareInput, PreparedRelease, feasible, ledger_union, prepare, secret_order, standing_by_tables,
-};
+use crate::engine::prepare::{PrepareInput, PreparedRelease, feasible, ledger_union, prepare, secret_order};
 use crate::engine::read_back::exposures::{FigureReader, FiguresOfParts, PublishedTables};
 use crate::engine::read_back::figures::{achieved, bucket_sizes, closed, summary};
 use crate::engine::read_back::{entropy, exposures};
-use crate::ledger::{ActiveRule, Disclosure, RecordedProtection};
 use crate::microdata::{AttrSet, Table};
-use crate::privacy::{Dependency, DiscoveryScope, RuleStatus};
-use crate::publication::{Linkage, NoticeKind, Protected, Publication, PublishedBytes, Witness};
-use crate::publish::{
-    Decision, Design, DesignedRule, DesignedTable, PlanError, PlanRefusal, PlanRows, Published, SecretRows,
-};
+use crate::privacy::{Dependency, DiscoveryScope};
+use crate::publication::{Linkage, NoticeKind, Publication, PublishedBytes, Witness};
+use crate::publish::{Decision, DesignedTable, PlanError, PlanRefusal, PlanRows, Published, SecretRows};
 use crate::report::{
     Generalization, InternalReport, Manifest, ManifestInput, SpecificationNotice, Utility, WrittenPart, manifest,
 };
 use crate::spec::Specification;
 use crate::verifier::{DeclaredSearch, VerifierInput, VerifierReport};
-use crate::{ledger, publish, verifier};
+use crate::{publish, verifier};
 
 /// Plans, publishes, writes and verifies a release. The result has passed the verifier; the caller makes it visible.
 ///
@@ -60,7 +56,7 @@ pub fn release(
     let verification = described.verify(&witness, after, &*store, control)?;
     let manifest = described.manifest(&parts, verification, &*store, control)?;
     let mut internal = described.internal_report(&*store, control)?;
-    let (disclosures, rules) = described.ledger_entries();
+    let (disclosures, rules) = ledger_entries(order.specification, &prepared, &publication);
     if let Some(night) = &night {
         internal.night = Some(night.counts);
         internal.warnings.extend(night.counts.notices());
@@ -302,27 +298,6 @@ impl<'a> DescribedRelease<'a> {
         internal.warnings.extend(prepared.weakened().iter().map(wording::describe_weakened));
         Ok(internal)
     }
-
-    /// What the ledger records: the disclosures of the tables and the active rules.
-    fn ledger_entries(self) -> (Vec<Disclosure>, Vec<ActiveRule>) {
-        let specification = self.order.specification;
-        let (excludable, taxonomies) = (&specification.excludable, &specification.taxonomies);
-        let names = [specification.names.as_slice(), &specification.dropped_names].concat();
-        let mut disclosures = ledger::disclosures(self.publication, &names, excludable, taxonomies);
-        if let Some(first) = disclosures.first_mut() {
-            first.dependencies = self.prepared.union.recorded_dependencies();
-            first.withdrawn = self.prepared.union.recorded_withdrawals();
-        }
-        let Some(reason) = &specification.unproven else {
-            return (disclosures, active_rules(&self.prepared.design, specification));
-        };
-        // without proof, later releases neither rely on its guards and rules nor are held to them
-        for disclosure in &mut disclosures {
-            disclosure.protection = RecordedProtection::Exclusive;
-            disclosure.unproven = Some(reason.clone());
-        }
-        (disclosures, Vec::new())
-    }
 }
 
 /// The publication of a release, and what is known of its parts once they are written.
@@ -369,38 +344,6 @@ fn write_parts(
     let mut losses = losses::describe_made(specification, &published, original);
     losses.extend(losses::describe_formulas(specification, losses::written_columns(&published)));
     Ok(WrittenRelease { publication: published.publication, witness: published.witness, parts: written, losses })
-}
-
-/// The rules that later releases are held to: for a combination, the attribute whose protection protects it, or its joint
-/// value. An implied rule is active through the rule that implies it.
-fn active_rules(design: &Design, specification: &Specification) -> Vec<ActiveRule> {
-    let names = &specification.names;
-    let excludable = |sensitive| {
-        let declared = specification.excludable.iter().find(|declared| declared.attribute == sensitive);
-        declared.map_or_else(Vec::new, |declared| declared.values.clone())
-    };
-    let kept = standing_by_tables(design).filter(|rule| rule.implied_by.is_none());
-    let rules = kept.map(|designed| ActiveRule {
-        pointer: designed.pointer.clone(),
-        quasi_identifiers: designed.rule.known.iter().map(|attr| names[attr.index()].clone()).collect(),
-        sensitive: names[designed.rule.sensitive.index()].clone(),
-        combination: match designed.judged {
-            Protected::Attribute(_) | Protected::Rows => Vec::new(),
-            Protected::Joint(attrs) => attrs.iter().map(|attr| names[attr.index()].clone()).collect(),
-        },
-        guarantee: designed.rule.guarantee,
-        excludable: excludable(designed.rule.sensitive),
-        taxonomy: ledger::taxonomy_of(designed.rule.sensitive, designed.rule.guarantee, &specification.taxonomies),
-        closes: closes(design, designed),
-    });
-    rules.collect()
-}
-
-/// Whether the table that guards a rule has buckets without a bound.
-fn closes(design: &Design, rule: &DesignedRule) -> bool {
-    let RuleStatus::Guardian { table, .. } = rule.status else { return false };
-    let guards = design.tables.get(table).map_or(&[][..], DesignedTable::guards);
-    guards.iter().any(|guard| guard.protects == rule.judged && guard.closes)
 }
 
 /// Notices for readers of the release on the declarations of its specification; they reveal nothing of the data.

@@ -10,24 +10,18 @@ use crate::engine::prepare::{PrepareInput, PreparedRelease, feasible, ledger_uni
 use crate::ledger::EarlierDisclosures;
 use crate::microdata::{Attr, AttrSet};
 use crate::problem::{Fault, Kind};
-use crate::publication::PublishedBytes;
 use crate::publish::PlanRefusal;
 use crate::random::ReleaseKey;
-use crate::report::{Provenance, WritingEngine};
 use crate::spec::{MethodSpec, Specification};
 
-/// A release to make in another engine.
+/// A release to plan and make in another engine.
 pub struct RemoteOrder<'a> {
     /// The specification, free of faults.
     pub specification: &'a Specification,
     /// The secret key of the release.
     pub key: &'a ReleaseKey,
-    /// Identity and time of the release.
-    pub provenance: &'a Provenance,
-    /// The engine, for the manifest.
-    pub made_by: WritingEngine,
-    /// The written parts, where this machine reaches them. Small ones are read for what no rule prevents.
-    pub parts: Option<&'a dyn PublishedBytes>,
+    /// What the ledger knows of the rows. With a release among it, only one without proof is planned.
+    pub earlier: &'a EarlierDisclosures,
 }
 
 /// A release as the counts of its table decide it.
@@ -52,7 +46,10 @@ impl RemoteOrder<'_> {
     ) -> Result<CountedRelease, EngineError> {
         control.begin(Phase::Plan, 1)?;
         let specification = self.specification;
-        refuse(limits::faults(specification))?;
+        refuse(limits::remote_faults(specification))?;
+        if let Some(problem) = limits::remote_conflict(specification, self.earlier) {
+            return Err(EngineError::Refused(problem));
+        }
         let (rows, columns) = (table.rows(), table.columns());
         if columns.len() > MOST_COLUMNS {
             let detail =
@@ -71,12 +68,11 @@ impl RemoteOrder<'_> {
         let dependencies = RemoteDependencies::search(specification, table, control)?;
         refuse(dependencies.job.misnamed(specification, &[]))?;
         let counts = RemoteCounts { rows, columns, values };
-        let earlier = EarlierDisclosures::default();
         let input = PrepareInput {
             counts: &counts,
             rows: None,
-            union: ledger_union(specification, &earlier)?,
-            joined: &earlier.releases,
+            union: ledger_union(specification, self.earlier)?,
+            joined: &self.earlier.releases,
             dependencies: dependencies.job.clone(),
             extended: None,
             dropped: AttrSet::EMPTY,

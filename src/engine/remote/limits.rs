@@ -1,12 +1,13 @@
 //! What cannot be released where the rows are in another engine, with what to do.
 
 use super::counts::RemoteCounts;
+use crate::ledger::EarlierDisclosures;
 use crate::microdata::MAX_ATTRIBUTES;
-use crate::problem::{Fault, Kind};
+use crate::problem::{Fault, Kind, Problem};
 use crate::publication::{Algorithm, Guarantee, SubmittedRule, Unit};
 use crate::publish::bucketize::FilledBuckets;
 use crate::publish::{BucketPlan, Decision, Design, DesignedTable, TableDesign};
-use crate::spec::{InternalUtility, MethodSpec, Specification};
+use crate::spec::{InternalUtility, MethodSpec, PeopleChoice, Specification};
 
 /// The largest number of values of a protected attribute.
 pub(super) const MOST_VALUES: u64 = 1 << 16;
@@ -24,8 +25,20 @@ fn unsupported(pointer: &str, detail: impl Into<String>) -> Fault {
     Fault::new(pointer, Kind::GuaranteeUnsupported, detail)
 }
 
+/// Why rows of which the ledger knows a release are not published again: how two releases stand together is found from rows.
+pub fn remote_conflict(specification: &Specification, earlier: &EarlierDisclosures) -> Option<Problem> {
+    let disclosed = earlier.disclosures.iter().map(|(release, _)| release);
+    let release = disclosed.chain(earlier.rules.iter().map(|(release, _)| release)).next()?;
+    let detail = format!(
+        "release {release} is of the same rows; whether a second one keeps the rules together with it is found from rows, which are in \
+         the other engine: use that release, or upload the table"
+    );
+    let problem = Problem::new(Kind::CompositionUndecidable, detail).with("release", release.to_string());
+    specification.unproven.is_none().then_some(problem)
+}
+
 /// The faults of a specification that asks for what the other engine does not do.
-pub(super) fn faults(specification: &Specification) -> Vec<Fault> {
+pub fn remote_faults(specification: &Specification) -> Vec<Fault> {
     let mut faults = Vec::new();
     let mut fault = |applies: bool, pointer: &str, detail: &str| {
         if applies {
@@ -55,6 +68,8 @@ pub(super) fn faults(specification: &Specification) -> Vec<Fault> {
     }
     fault(specification.schema.is_some(), "/schema", "proposed tables are planned, not published");
     fault(specification.republish.is_some(), "/republish", &format!("nights are drawn from rows: {whole}"));
+    let chosen = specification.people != PeopleChoice::All;
+    fault(chosen, "/people", &format!("rows of new people are chosen one by one: {whole}"));
     fault(specification.unit != Unit::Row, "", &format!("rows of persons are counted from rows: {whole}"));
     fault(!specification.excludable.is_empty(), "/attributes", &format!("excludable values need rows: {whole}"));
     let is_bounded = !specification.thresholds.is_empty() && !matches!(specification.method, MethodSpec::Bucketize(_));

@@ -3,6 +3,7 @@
 //! # Citations
 //! docs/spec/ranked.md
 
+mod carried;
 pub(super) mod counted;
 pub(super) mod counts;
 pub(super) mod dependencies;

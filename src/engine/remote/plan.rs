@@ -9,7 +9,6 @@ use crate::engine::plan::dry_run::assess;
 use crate::engine::plan::exposure;
 use crate::engine::plan::exposure::RowFigures;
 use crate::engine::plan::types::Plan;
-use crate::ledger::EarlierDisclosures;
 use crate::microdata::{Attr, AttrSet};
 use crate::model::InferredByOthers;
 use crate::publication::NoticeKind;
@@ -38,7 +37,7 @@ fn planned(order: &RemoteOrder<'_>, table: &mut dyn RemoteTable, control: &Contr
     } else {
         counted.prepared
     };
-    let mut plan = assess(order.specification, &EarlierDisclosures::default(), &prepared, faults, Vec::new());
+    let mut plan = assess(order.specification, order.earlier, &prepared, faults, Vec::new());
     plan.warnings.push(SpecificationNotice {
         r#type: NoticeKind::ExposureNotComplete,
         pointer: None,

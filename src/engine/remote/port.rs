@@ -1,12 +1,14 @@
 //! What a release asks of the engine that has the rows.
 
 use std::collections::BTreeMap;
+use std::fs::File;
 
+use crate::control::Control;
 use crate::microdata::AttributeType;
 pub use crate::model::InferredRows;
 use crate::privacy::ValueFrequency;
 use crate::publish::ranked::{BucketContent, RankedPlan, UseKey};
-use crate::report::PartFile;
+use crate::report::{PartFile, WritingEngine};
 
 /// A column of a table in another engine.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -114,6 +116,9 @@ pub enum RemoteError {
     /// The caller cancelled the release.
     #[error("cancelled")]
     Cancelled,
+    /// The engine has no such table.
+    #[error("the engine has no such table")]
+    Absent,
     /// The engine cannot be reached, or was lost.
     #[error("the engine cannot be reached: {0}")]
     Unavailable(String),
@@ -123,6 +128,33 @@ pub enum RemoteError {
     /// The table cannot be published so; a sentence that says why and what to do.
     #[error("{0}")]
     Unsupported(String),
+}
+
+/// An engine that has tables.
+pub trait RemoteEngine: Send + Sync {
+    /// Copies a table to files that stay as they are, and reads the schema of the copy.
+    ///
+    /// # Errors
+    /// [`RemoteError`]
+    fn copy(&self, table: &str, control: &Control) -> Result<Box<dyn CopiedTable>, RemoteError>;
+}
+
+/// A copy of a table. Nothing is left of it once it is dropped.
+pub trait CopiedTable {
+    /// Its Parquet files.
+    ///
+    /// # Errors
+    /// [`RemoteError`]
+    fn files(&self) -> Result<Vec<File>, RemoteError>;
+
+    /// The engine.
+    fn engine(&self) -> &WritingEngine;
+
+    /// Counts its columns: what a release is planned from.
+    ///
+    /// # Errors
+    /// [`RemoteError`]
+    fn counted(&mut self) -> Result<&mut dyn RemoteTable, RemoteError>;
 }
 
 /// A table whose rows stay in another engine.
@@ -174,6 +206,12 @@ pub trait RemoteTable {
     /// # Errors
     /// [`RemoteError`]
     fn audit(&mut self, table: &RemoteTablePlan) -> Result<RemoteAudit, RemoteError>;
+
+    /// The files of a part as it was written, in the order in which they are read.
+    ///
+    /// # Errors
+    /// [`RemoteError`]
+    fn files_of(&self, part: &WrittenRemotePart) -> Result<Vec<File>, RemoteError>;
 
     /// Deletes what must not outlive the release, and makes sure that it is gone: a row's bucket is a secret.
     ///

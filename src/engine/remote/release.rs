@@ -13,7 +13,10 @@ use crate::engine::prepare::{PreparedRelease, losses};
 use crate::engine::read_back::exposures;
 use crate::engine::read_back::exposures::{FigureReader, PublishedTables};
 use crate::engine::read_back::figures::{achieved, bucket_sizes, closed, summary};
+use crate::engine::release::ledger_entries::ledger_entries;
 use crate::engine::release::run::declared_choices;
+use crate::engine::release::write::PartStore;
+use crate::ledger::{ActiveRule, Disclosure};
 use crate::microdata::{Attr, AttrSet, AttributeType};
 use crate::problem::{Fault, Kind};
 use crate::publication::{
@@ -22,7 +25,10 @@ use crate::publication::{
 };
 use crate::publish::DesignedTable;
 use crate::publish::ranked::{UseKey, contents, place_filled, plan_buckets};
-use crate::report::{Manifest, ManifestExposures, ManifestInput, SpecificationNotice, Utility, WrittenPart, manifest};
+use crate::report::{
+    Manifest, ManifestExposures, ManifestInput, Provenance, SpecificationNotice, Utility, WritingEngine, WrittenPart,
+    manifest,
+};
 use crate::verifier;
 use crate::verifier::{Check, CountedTables, OriginalValues, TableContents, VerifierInput, VerifierReport};
 
@@ -38,24 +44,52 @@ const MOST_READ_ROWS: u64 = 1 << 22;
 pub fn release_remotely(
     order: &RemoteOrder<'_>,
     table: &mut dyn RemoteTable,
+    output: RemoteOutput<'_>,
     control: &Control,
-) -> Result<Manifest, EngineError> {
-    clearing(table, |table| made(order, table, control))
+) -> Result<AuditedRelease, EngineError> {
+    clearing(table, |table| {
+        let counted = order.counted(table, control)?;
+        refuse(counted.faults.clone())?;
+        let planned = PlannedRemotely::new(order, counted)?;
+        refuse(planned.faults(control)?)?;
+        planned.made(table, output, control)
+    })
 }
 
-fn made(order: &RemoteOrder<'_>, table: &mut dyn RemoteTable, control: &Control) -> Result<Manifest, EngineError> {
-    let counted = order.counted(table, control)?;
-    refuse(counted.faults.clone())?;
-    let planned = PlannedRemotely::new(order, counted)?;
-    refuse(planned.faults(control)?)?;
-    planned.made(table, control)
+/// What a release becomes.
+pub struct RemoteOutput<'a> {
+    /// Its identity and time.
+    pub provenance: &'a Provenance,
+    /// The engine, for the manifest.
+    pub made_by: WritingEngine,
+    /// Where its parts go.
+    pub parts: RemoteParts<'a>,
+}
+
+/// Where the parts go that an engine writes.
+pub enum RemoteParts<'a> {
+    /// They stay where it writes them. Small ones that this machine reaches are read for what no rule prevents.
+    Stay(Option<&'a dyn PublishedBytes>),
+    /// Into a store, as those of any other release.
+    Carried(&'a mut dyn PartStore),
+}
+
+/// A release that passed its audit, with what the ledger records of it.
+#[derive(Clone, Debug)]
+pub struct AuditedRelease {
+    /// Its manifest.
+    pub manifest: Manifest,
+    /// The disclosures that the ledger records.
+    pub disclosures: Vec<Disclosure>,
+    /// The rules that later releases must satisfy.
+    pub rules: Vec<ActiveRule>,
 }
 
 /// A release whose tables are planned.
 pub(super) struct PlannedRemotely<'a> {
     order: &'a RemoteOrder<'a>,
     pub(super) prepared: PreparedRelease,
-    publication: Publication,
+    pub(super) publication: Publication,
     plans: Vec<RemoteTablePlan>,
     kinds: Vec<AttributeType>,
     values: Vec<usize>,
@@ -147,6 +181,13 @@ impl RemoteOrder<'_> {
     }
 }
 
+/// What was found of the parts of a release.
+struct FoundRemotely<'a> {
+    written: &'a [Vec<WrittenPart>],
+    verification: &'a VerifierReport,
+    exposures: Option<ManifestExposures>,
+}
+
 fn unknown_values() -> EngineError {
     EngineError::bug("the values of a protected attribute are not known")
 }
@@ -210,11 +251,17 @@ impl PlannedRemotely<'_> {
     }
 
     /// Has the tables written and audited; the manifest of what was found.
-    fn made(self, table: &mut dyn RemoteTable, control: &Control) -> Result<Manifest, EngineError> {
+    fn made(
+        self,
+        table: &mut dyn RemoteTable,
+        output: RemoteOutput<'_>,
+        control: &Control,
+    ) -> Result<AuditedRelease, EngineError> {
+        let RemoteOutput { provenance, made_by, parts } = output;
         control.begin(Phase::Write, self.plans.len() as u64)?;
         let mut written = Vec::new();
         for plan in &self.plans {
-            written.push(self.written(plan, table.write(plan)?)?);
+            written.push(self.checked(plan, table.write(plan)?)?);
             control.advance(1)?;
         }
         control.begin(Phase::Verify, self.plans.len() as u64)?;
@@ -224,34 +271,52 @@ impl PlannedRemotely<'_> {
             control.advance(1)?;
         }
         let verification = self.verified(audits, control)?;
-        let exposures = self.exposures(control)?;
-        Ok(self.manifest(&written, &verification, exposures))
+        let (described, exposures) = match parts {
+            RemoteParts::Stay(parts) => (self.staying(written), self.exposures(parts, control)?),
+            RemoteParts::Carried(store) => {
+                let carried = self.carried(table, &written, &mut *store, control)?;
+                (carried, self.exposures(Some(&*store), control)?)
+            }
+        };
+        let figures = FoundRemotely { written: &described, verification: &verification, exposures };
+        let manifest = self.manifest(provenance, made_by, figures);
+        let (disclosures, rules) = ledger_entries(self.order.specification, &self.prepared, &self.publication);
+        Ok(AuditedRelease { manifest, disclosures, rules })
+    }
+
+    /// The types of the columns of a part.
+    pub(super) fn kinds_of(&self, part: &Part) -> Vec<AttributeType> {
+        part.columns.iter().map(|column| self.kinds[column.attribute.index()]).collect()
+    }
+
+    /// The written files as the parts of the release.
+    fn staying(&self, written: Vec<Vec<WrittenRemotePart>>) -> Vec<Vec<WrittenPart>> {
+        let tables = self.publication.tables.iter().zip(written);
+        let described = |(part, written): (&Part, WrittenRemotePart)| WrittenPart {
+            sha256: None,
+            files: written.files,
+            types: self.kinds_of(part),
+        };
+        tables.map(|(table, written)| table.parts.iter().zip(written).map(described).collect()).collect()
     }
 
     /// The files of a table, if they hold as many rows as the table.
-    fn written(&self, plan: &RemoteTablePlan, parts: Vec<WrittenRemotePart>) -> Result<Vec<WrittenPart>, EngineError> {
+    fn checked(
+        &self,
+        plan: &RemoteTablePlan,
+        parts: Vec<WrittenRemotePart>,
+    ) -> Result<Vec<WrittenRemotePart>, EngineError> {
         let expected: &[&str] = if plan.buckets.is_some() { &["qi", "sa"] } else { &["rows"] };
         if parts.iter().map(|part| part.name).ne(expected.iter().copied()) {
             return Err(EngineError::bug("the engine wrote other parts than were planned"));
         }
-        let kind = |column: &PublishedRemoteColumn| {
-            let attribute = self.order.specification.used.iter().position(|&used| used == column.column);
-            attribute.map_or(AttributeType::Text, |attribute| self.kinds[attribute])
-        };
-        let part = |part: WrittenRemotePart| {
-            if part.files.iter().map(|file| file.rows).sum::<u64>() != self.rows {
-                return Err(EngineError::bug(format!(
-                    "part {} of {} has other rows than the table",
-                    part.name, plan.name
-                )));
+        match parts.iter().find(|part| part.files.iter().map(|file| file.rows).sum::<u64>() != self.rows) {
+            None => Ok(parts),
+            Some(part) => {
+                let detail = format!("part {} of {} has other rows than the table", part.name, plan.name);
+                Err(EngineError::bug(detail))
             }
-            let types = match (part.name, &plan.buckets) {
-                ("sa", Some(buckets)) => vec![kind(&buckets.sensitive)],
-                _ => plan.known.iter().map(kind).collect(),
-            };
-            Ok(WrittenPart { sha256: None, files: part.files, types })
-        };
-        parts.into_iter().map(part).collect()
+        }
     }
 
     /// The checks of the written files: those of the engine that has the rows, and those of the contents that it counted.
@@ -296,8 +361,12 @@ impl PlannedRemotely<'_> {
     }
 
     /// What no rule prevents, as far as the parts are small and at hand.
-    fn exposures(&self, control: &Control) -> Result<Option<ManifestExposures>, EngineError> {
-        let RemoteOrder { specification, parts, .. } = self.order;
+    fn exposures(
+        &self,
+        parts: Option<&dyn PublishedBytes>,
+        control: &Control,
+    ) -> Result<Option<ManifestExposures>, EngineError> {
+        let RemoteOrder { specification, .. } = self.order;
         let Some(parts) = parts.filter(|_| self.rows <= MOST_READ_ROWS) else { return Ok(None) };
         let tables = PublishedTables {
             publication: &self.publication,
@@ -307,14 +376,9 @@ impl PlannedRemotely<'_> {
         Ok(Some(exposures::of_parts(FigureReader::new(tables, control), parts)?.exposures))
     }
 
-    fn manifest(
-        &self,
-        written: &[Vec<WrittenPart>],
-        verification: &VerifierReport,
-        exposures: Option<ManifestExposures>,
-    ) -> Manifest {
-        let Self { order, prepared, publication, .. } = self;
-        let RemoteOrder { specification, provenance, made_by, .. } = order;
+    fn manifest(&self, provenance: &Provenance, made_by: WritingEngine, found: FoundRemotely<'_>) -> Manifest {
+        let Self { order: RemoteOrder { specification, .. }, prepared, publication, .. } = self;
+        let FoundRemotely { written, verification, exposures } = found;
         let dependencies = &prepared.dependencies;
         let described = DescribedDependencies { dependencies, design: &prepared.design, specification };
         let mut warnings = declared_choices(specification);
@@ -339,7 +403,7 @@ impl PlannedRemotely<'_> {
             achieved: rules.clone().map(|rule| achieved(verification, publication, rule)).collect(),
             closed: rules.map(|rule| closed(verification, publication, rule)).collect(),
             exposures,
-            made_by: Some(made_by.clone()),
+            made_by: Some(made_by),
             dependencies: described.in_json(),
             determined: described.determined(publication.rules.iter().map(|rule| rule.known)),
             declared: specification.declared_inputs(),

@@ -1,6 +1,7 @@
 //! Releases of a table in memory that stands in for another engine.
 
 use std::collections::BTreeMap;
+use std::fs::File;
 
 use serde_json::{Value, json};
 
@@ -10,7 +11,7 @@ use super::port::{
     CountedGroups, CountedValue, PairCandidate, RemoteAudit, RemoteCheck, RemoteColumn, RemoteError, RemoteTable,
     RemoteTablePlan, WrittenRemotePart,
 };
-use super::release::release_remotely;
+use super::release::{RemoteOutput, RemoteParts, release_remotely};
 use crate::control::Control;
 use crate::engine::{DryRunInput, EngineError, Plan, TablePair, dry_run};
 use crate::ledger::EarlierDisclosures;
@@ -174,6 +175,10 @@ impl RemoteTable for TableInMemory {
         Ok(audit)
     }
 
+    fn files_of(&self, _: &WrittenRemotePart) -> Result<Vec<File>, RemoteError> {
+        Ok(Vec::new())
+    }
+
     fn clear(&mut self) -> Result<(), RemoteError> {
         self.cleared = true;
         match self.fault {
@@ -223,7 +228,19 @@ fn specification(document: &Value, table: &TableInMemory) -> Specification {
 }
 
 fn released(document: &Value, table: &mut TableInMemory) -> Result<Manifest, EngineError> {
-    ordered(document, table, release_remotely)
+    let provenance = Provenance {
+        id: None,
+        series: None,
+        created_at: "2026-01-01T00:00:00Z".to_owned(),
+        composition: CompositionMode::None,
+        identity: None,
+        reproducible: false,
+    };
+    let made_by = WritingEngine { engine: "memory".to_owned(), version: "1".to_owned() };
+    ordered(document, table, |order, table, control| {
+        let output = RemoteOutput { provenance: &provenance, made_by: made_by.clone(), parts: RemoteParts::Stay(None) };
+        Ok(release_remotely(order, table, output, control)?.manifest)
+    })
 }
 
 fn planned(document: &Value, table: &mut TableInMemory) -> Result<Plan, EngineError> {
@@ -236,17 +253,8 @@ fn ordered<T>(
     run: impl Fn(&RemoteOrder<'_>, &mut dyn RemoteTable, &Control) -> Result<T, EngineError>,
 ) -> Result<T, EngineError> {
     let specification = specification(document, table);
-    let provenance = Provenance {
-        id: None,
-        series: None,
-        created_at: "2026-01-01T00:00:00Z".to_owned(),
-        composition: CompositionMode::None,
-        identity: None,
-        reproducible: false,
-    };
-    let made_by = WritingEngine { engine: "memory".to_owned(), version: "1".to_owned() };
     let key = ReleaseKey::from_bytes([3; 32]);
-    let order = RemoteOrder { specification: &specification, key: &key, provenance: &provenance, made_by, parts: None };
+    let order = RemoteOrder { specification: &specification, key: &key, earlier: &EarlierDisclosures::default() };
     run(&order, table, &Control::default())
 }
 

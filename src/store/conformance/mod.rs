@@ -32,9 +32,9 @@ use uuid::Uuid;
 
 use crate::identity::{Actor, Caller};
 use crate::ports::{
-    AuditAction, AuditEntry, BoundedContributions, ClaimTerms, ClaimedJob, CommitOutcome, DatasetRecord, JobRecord,
-    LeaseToken, NewDisclosure, NewJob, NewRelease, PartChunkRecord, PartObjects, ReapProblems, ReleaseCommit, Store,
-    StoreError,
+    AuditAction, AuditEntry, BoundedContributions, ClaimTerms, ClaimedJob, CommitOutcome, DatasetRecord, EngineTable,
+    JobRecord, LeaseToken, NewDisclosure, NewJob, NewRelease, PartChunkRecord, PartObjects, ReapProblems,
+    ReleaseCommit, Store, StoreError,
 };
 use crate::problem::{Kind, Problem};
 use crate::publication::{ContributionChoice, ReleaseStatus};
@@ -100,6 +100,7 @@ pub(crate) fn dataset_record(id: Uuid, chunks: u32) -> DatasetRecord {
         profiles: Some(ciphertext(b"profiles")),
         wrapped_key: Some(WRAPPED.to_vec()),
         purged_at: None,
+        place: Some(EngineTable { engine: "lake".into(), table: "db.visits".into() }),
     }
 }
 

@@ -131,7 +131,8 @@ both_stores! {
                 dataset.max_rows_per_subject.map(stored).transpose()?, dataset.created_at, stored(dataset.rows)?,
                 stored(dataset.bytes)?, &dataset.format, dataset.content_hash.as_slice(), i64::from(dataset.chunks),
                 dataset.profiles.as_ref().map(Ciphertext::as_bytes), dataset.purged_at, &dataset.population,
-                Json(&dataset.person), &dataset.uploaded_by, dataset.contributions.as_ref().map(Json)
+                Json(&dataset.person), &dataset.uploaded_by, dataset.contributions.as_ref().map(Json),
+                dataset.place.as_ref().map(Json)
             )?;
             if inserted.rows_affected() == 0 {
                 return Err(StoreError::Conflict.into());

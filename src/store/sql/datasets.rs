@@ -4,7 +4,7 @@ macro_rules! dataset_columns {
     () => {
         "id, tenant, name, series, same_people, same_people_reason, record_key, subject, max_rows_per_subject, created_at, \
          row_count, byte_count, format, content_hash, chunk_count, profiles, purged_at, population, person, uploaded_by, \
-         contributions"
+         contributions, place"
     };
 }
 
@@ -44,7 +44,7 @@ SELECT COUNT(DISTINCT chunk_no) FROM column_chunks WHERE dataset_id = $1";
 pub(crate) const INSERT_DATASET: &str = concat!(
     "-- insert_dataset\nINSERT INTO datasets (",
     dataset_columns!(),
-    ")\nSELECT $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21\n",
+    ")\nSELECT $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22\n",
     "WHERE EXISTS (SELECT 1 FROM dataset_keys WHERE dataset_id = $1)"
 );
 
@@ -52,7 +52,7 @@ pub(crate) const INSERT_DATASET: &str = concat!(
 pub(crate) const IMPORT_DATASET: &str = concat!(
     "-- import_dataset\nINSERT INTO datasets (",
     dataset_columns!(),
-    ")\nVALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, 0, NULL, $15, $16, $17, NULL, NULL)"
+    ")\nVALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, 0, NULL, $15, $16, $17, NULL, NULL, NULL)"
 );
 
 /// Purged ones too, without those that stand for releases of a file that had no datasets.

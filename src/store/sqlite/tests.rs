@@ -10,7 +10,7 @@ use crate::clock::Clock;
 use crate::control::Control;
 use crate::engine::EngineError;
 use crate::identity::Caller;
-use crate::inputs::{KeptReadings, MemoryBudget, PartStorage};
+use crate::inputs::{Engines, KeptReadings, MemoryBudget, PartStorage};
 use crate::jobs::{JobAssignment, JobRunner, RunCompletion, RunError, WorkerConfig, Workers};
 use crate::microdata::formats::IngestLimits;
 use crate::ports::{
@@ -176,6 +176,7 @@ async fn an_upload_into_a_full_store_is_refused_and_leaves_nothing() {
         budget: MemoryBudget::default(),
         readings: KeptReadings::default(),
         spool: std::env::temp_dir(),
+        engines: Engines::default(),
     };
     let handle = tokio::runtime::Handle::current();
     let upload = move |rows: u32| {

@@ -45,6 +45,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "identity",
             "store",
             "objects",
+            "spark",
             "vault",
             "clock",
             "config",

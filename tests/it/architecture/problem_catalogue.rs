@@ -15,9 +15,10 @@ const REFERENCES: &str = "tests/it/service/uploads_by_reference.rs";
 const CHAINS: &str = "src/store/conformance/chains.rs";
 
 /// Kinds that need a fault of the machine, of the clock or of the service, and the tests that bring it about.
-const ELSEWHERE: [(Kind, &str, &str); 45] = [
+const ELSEWHERE: [(Kind, &str, &str); 46] = [
     (Kind::SourceRefused, REFERENCES, "only_listed_sources_are_read"),
     (Kind::SourceUnreadable, REFERENCES, "faults_of_a_source_are_named"),
+    (Kind::RowsElsewhere, "tests/it/operations/engine_tables.rs", "what_needs_rows_says_that_they_are_elsewhere"),
     (Kind::UnknownPopulation, "tests/it/ledger/uploads_of_people.rs", "what_an_upload_says_wrongly_is_refused"),
     (Kind::PersonKeyMissing, "tests/it/ledger/uploads_of_people.rs", "what_an_upload_says_wrongly_is_refused"),
     (Kind::SeriesUndeclared, "tests/it/ledger/undeclared.rs", "refusals_of_earlier_versions_are_served"),

@@ -5,12 +5,15 @@ use std::io::{BufRead, BufReader};
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, ExitStatus, Output, Stdio};
+use std::sync::Arc;
 
 use guardian::app::ReleaseKeySource;
 use guardian::config::{
     Auth, Config, JobLimits, JwtOptions, LogFormat, ObservabilityOptions, PartOptions, QueueOptions, RequestLimits,
-    StoreOptions,
+    StoreOptions, TableEngineOptions,
 };
+use guardian::engine::RemoteEngine;
+use guardian::inputs::NamedEngines;
 use guardian::service::Service;
 use guardian::vault::Vault;
 use reqwest::header::{CONTENT_TYPE, HeaderMap};
@@ -321,7 +324,26 @@ impl Server {
         Self::start_in(tempfile::tempdir().unwrap(), change, keys).await
     }
 
+    /// With an engine `lake`, whose tables in `open` callers may name.
+    pub(crate) async fn start_with_engine(engine: Arc<dyn RemoteEngine>, change: impl FnOnce(&mut Config)) -> Self {
+        let change = |config: &mut Config| {
+            config.engines.tables = Some("lake=open.*".to_owned());
+            change(config);
+        };
+        let engines = NamedEngines::from([("lake".to_owned(), engine)]);
+        Self::start_whole(tempfile::tempdir().unwrap(), change, Arc::new(Vault::fresh_secret), engines).await
+    }
+
     async fn start_in(home: TempDir, change: impl FnOnce(&mut Config), keys: ReleaseKeySource) -> Self {
+        Self::start_whole(home, change, keys, NamedEngines::new()).await
+    }
+
+    async fn start_whole(
+        home: TempDir,
+        change: impl FnOnce(&mut Config),
+        keys: ReleaseKeySource,
+        engines: NamedEngines,
+    ) -> Self {
         let mut config = Config {
             listen: "127.0.0.1:0".parse().unwrap(),
             auth: Auth::None,
@@ -335,6 +357,7 @@ impl Server {
             queue: QueueOptions::default(),
             max_upload_bytes: 1 << 30,
             sources: None,
+            engines: TableEngineOptions::default(),
             max_columns: 1024,
             max_queued_jobs: 1000,
             max_uploads: 16,
@@ -350,7 +373,7 @@ impl Server {
             log_format: LogFormat::Text,
         };
         change(&mut config);
-        let service = Service::start_with_keys(&config, keys).await.unwrap();
+        let service = Service::start_with_engines(&config, keys, engines).await.unwrap();
         Self { client: Client::new(format!("http://{}", service.address())), service, home }
     }
 

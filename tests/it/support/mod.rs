@@ -16,4 +16,5 @@ pub(crate) mod planted;
 pub(crate) mod rust_source;
 pub(crate) mod sequence;
 pub(crate) mod stores;
+pub(crate) mod table_engine;
 pub(crate) mod worlds;

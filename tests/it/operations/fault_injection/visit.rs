@@ -10,7 +10,7 @@ use guardian::api;
 use guardian::api::{App, AuthMethods, ConcurrencyLimit, ConcurrencyLimits, Gateway, Readiness, RenderingCache};
 use guardian::app::{AppService, ReleaseKeySource};
 use guardian::clock::Clock;
-use guardian::inputs::{KeptReadings, MemoryBudget};
+use guardian::inputs::{Engines, KeptReadings, MemoryBudget};
 use guardian::jobs::{Publisher, WorkerConfig, Workers, WorkersHandle};
 use guardian::microdata::formats::IngestLimits;
 use guardian::ports::{Notifier, SharedStore};
@@ -47,6 +47,7 @@ impl Bench {
             limits: limits.clone(),
             readings: KeptReadings::default(),
             spool: std::env::temp_dir(),
+            engines: Engines::default(),
         });
         // a job whose claim got lost is soon found again; on a busy machine that may happen to others too
         let config = WorkerConfig {
@@ -79,6 +80,7 @@ impl Bench {
             limits: limits.clone(),
             readings: KeptReadings::default(),
             spool: std::env::temp_dir(),
+            engines: Engines::default(),
         };
         let router = api::router(App {
             service,

@@ -1,0 +1,304 @@
+//! Tables whose rows stay in another engine: registered, planned and published over HTTP, under the same ledger as uploads.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use crate::support::harness::{Answer, Server, kind, text};
+use crate::support::table_engine::{EngineFault, FileEngine};
+
+/// A service beside an engine.
+struct Lake {
+    server: Server,
+    engine: Arc<FileEngine>,
+    tables: TempDir,
+}
+
+/// Patients of a hospital, made from a number that no column shows.
+fn visits(rows: u32) -> String {
+    let mut csv = "id,age,ward,disease\n".to_owned();
+    for row in 0..rows {
+        let mixed = row.wrapping_mul(2_654_435_761) >> 7;
+        let disease = ["asthma", "flu", "gout", "measles", "mumps", "ulcer", "stroke"][(mixed / 1024 % 7) as usize];
+        let _ = writeln!(csv, "p{row},{},w{},{disease}", mixed % 60, mixed / 64 % 9);
+    }
+    csv
+}
+
+impl Lake {
+    async fn start() -> Self {
+        let tables = tempfile::tempdir().unwrap();
+        let engine = Arc::new(FileEngine::new(tables.path()));
+        let server = Server::start_with_engine(engine.clone(), |_| {}).await;
+        let lake = Self { server, engine, tables };
+        lake.write("visits", &visits(600));
+        lake
+    }
+
+    fn write(&self, table: &str, csv: &str) {
+        fs::write(self.tables.path().join(format!("{table}.csv")), csv).unwrap();
+    }
+
+    async fn register(&self, query: &str, table: &str) -> Answer {
+        let body = json!({"engine": "lake", "table": format!("open.{table}")});
+        self.server.post(&format!("/v1/datasets/by-reference?{query}"), &body).await
+    }
+
+    /// The id of a registered table.
+    async fn registered(&self, query: &str, table: &str) -> String {
+        text(&self.register(query, table).await.ok(201)["id"])
+    }
+}
+
+fn anatomy(l: u32) -> Value {
+    json!({"unlisted": "drop", "method": {"type": "anatomy", "quasi_identifiers": ["age", "ward"], "sensitive": "disease",
+        "guarantee": {"type": "l_diversity", "l": l}}})
+}
+
+/// Two rules, and a table of what no rule protects.
+fn two_rules() -> Value {
+    json!({"unlisted": "drop", "method": {"type": "versatile", "algorithm": "uad",
+        "rules": ["age -> disease", "ward -> disease"], "default_guarantee": {"type": "l_diversity", "l": 2}}})
+}
+
+/// The lines of a part under its header, with the labels of buckets left out, sorted.
+fn rows_of(part: &str) -> Vec<String> {
+    let mut rows: Vec<String> = part.lines().skip(1).map(|line| line.split_once(',').unwrap().1.to_owned()).collect();
+    rows.sort();
+    rows
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_table_is_published_where_its_rows_are() {
+    let lake = Lake::start().await;
+    let dataset = lake.register("population=", "visits").await;
+    dataset.problem(400, "malformed-request");
+    let dataset = lake.register("name=visits", "visits").await.ok(201);
+    assert_eq!(dataset["place"], json!({"engine": "lake", "table": "open.visits"}));
+    assert_eq!((&dataset["rows"], &dataset["bytes"]), (&json!(600), &json!(0)));
+    let ages = dataset["columns"].as_array().unwrap().iter().find(|of| of["name"] == "age").unwrap();
+    assert_eq!((&ages["type"], &ages["distinct"]), (&json!("integer"), &json!(60)));
+    let id = text(&dataset["id"]);
+    assert_eq!(lake.server.get(&format!("/v1/datasets/{id}")).await.ok(200)["place"], dataset["place"]);
+
+    let release = lake.server.publish(&id, anatomy(4)).await;
+    let manifest = &release;
+    assert_eq!(manifest["made_by"], json!({"engine": "files", "version": "1"}));
+    assert_eq!(
+        (&manifest["verification"]["verified"], &manifest["verification"]["linkage"]),
+        (&json!(true), &json!("checked"))
+    );
+    let qi = lake.server.part(&release, "t1", "qi").await;
+    let sa = lake.server.part(&release, "t1", "sa").await;
+    let table = visits(600);
+    let columns = |places: std::ops::RangeInclusive<usize>| {
+        let cells = |line: &str| line.split(',').collect::<Vec<_>>()[places.clone()].join(",");
+        let mut rows: Vec<String> = table.lines().skip(1).map(cells).collect();
+        rows.sort();
+        rows
+    };
+    assert_eq!((rows_of(&qi), rows_of(&sa)), (columns(1..=2), columns(3..=3)));
+    assert!(manifest["exposures"].is_object(), "small parts are read for what no rule prevents");
+    // nothing is left of the rows, here or there
+    assert_eq!(lake.engine.copies(), 0);
+    assert_eq!(lake.server.stored("column_chunks").await, 0);
+    // a purge destroys what is known, not the table
+    let receipt = lake.server.delete(&format!("/v1/datasets/{id}")).await.ok(200);
+    assert_eq!((&receipt["rows"], &receipt["key_destroyed"]), (&json!(0), &json!(true)));
+    lake.server.stop().await;
+}
+
+/// What is served was verified here too: each bucket by itself, from the parts alone.
+#[tokio::test(flavor = "multi_thread")]
+async fn parts_of_an_engine_are_served_as_all_others() {
+    let lake = Lake::start().await;
+    let id = lake.registered("", "visits").await;
+    let release = lake.server.publish(&id, two_rules()).await;
+    let path = format!("/v1/releases/{}", text(&release["id"]));
+    for part in release["tables"].as_array().unwrap().iter().flat_map(|of| of["parts"].as_array().unwrap()) {
+        assert!(part["sha256"].is_string() && part["files"].is_null(), "{part}");
+    }
+    let query = json!({"queries": [{"where": [{"attribute": "ward", "in": ["w1", "w2"]}]}]});
+    let answer = lake.server.post(&format!("{path}/queries"), &query).await;
+    assert!(matches!(answer.status, 200), "{}", answer.text());
+    let archive = lake.server.get(&format!("{path}/archive")).await;
+    assert_eq!(archive.status, 200);
+    lake.server.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_ledger_holds_across_uploads_and_engines() {
+    let lake = Lake::start().await;
+    let id = lake.registered("", "visits").await;
+    let release = lake.server.publish(&id, anatomy(4)).await;
+    // an equal job of an equal table has the same release, wherever the rows are
+    assert_eq!(lake.server.publish(&id, anatomy(4)).await["id"], release["id"]);
+    let uploaded = lake.server.dataset(visits(600)).await;
+    assert_eq!(lake.server.publish(&uploaded, anatomy(4)).await["id"], release["id"]);
+    // another one is judged together with it
+    let plain = json!({"unlisted": "drop", "method": {"type": "versatile", "rules": ["age -> ward"],
+        "default_guarantee": {"type": "l_diversity", "l": 2}},
+        "attributes": {"disease": {"publish": true}}});
+    assert_eq!(kind(&lake.server.refused(&uploaded, plain).await), "composition-violated");
+    // how two releases stand together is found from rows
+    let second = lake.server.job(&id, two_rules()).await.problem(409, "composition-undecidable");
+    assert_eq!(second["release"], release["id"]);
+    let planned = lake.server.post("/v1/plans", &with_dataset(&id, two_rules())).await.ok(200);
+    assert_eq!((&planned["feasible"], kind(&planned["problems"][0])), (&json!(false), "composition-undecidable"));
+    lake.server.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_table_of_an_engine_meets_uploads_before_it() {
+    let lake = Lake::start().await;
+    let uploaded = lake.server.dataset(visits(600)).await;
+    let release = lake.server.publish(&uploaded, anatomy(4)).await;
+    let id = lake.registered("", "visits").await;
+    assert_eq!(lake.server.publish(&id, anatomy(4)).await["id"], release["id"]);
+    let second = lake.server.job(&id, anatomy(3)).await.problem(409, "composition-undecidable");
+    assert_eq!(second["release"], release["id"]);
+    lake.server.stop().await;
+}
+
+/// The attack: last night's people come again as a table of the engine, some of them with other values.
+#[tokio::test(flavor = "multi_thread")]
+async fn persons_are_known_across_uploads_and_engines() {
+    let lake = Lake::start().await;
+    lake.server.population("patients", &["id"]).await;
+    let uploaded = text(&lake.server.upload("population=patients", visits(600)).await.ok(201)["id"]);
+    lake.server.publish(&uploaded, anatomy(4)).await;
+    lake.write("tonight", &visits(640).replacen(",flu\n", ",gout\n", 3));
+    let tonight = lake.register("population=patients", "tonight").await.ok(201);
+    assert_eq!(tonight["published_before"]["persons"], json!({"count": 600, "of": 640}));
+    let refused = lake.server.job(&text(&tonight["id"]), anatomy(4)).await;
+    refused.problem(409, "overlapping-people");
+    lake.server.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_table_that_changed_is_not_published() {
+    let lake = Lake::start().await;
+    let id = lake.registered("", "visits").await;
+    lake.write("visits", &visits(600).replacen(",flu\n", ",gout\n", 1));
+    let problem = lake.server.refused(&id, anatomy(4)).await;
+    assert_eq!((kind(&problem), &problem["reason"]), ("source-unreadable", &json!("changed")));
+    lake.write("visits", &visits(600).replacen("age", "years", 1));
+    let planned = lake.server.post("/v1/plans", &with_dataset(&id, anatomy(4))).await;
+    assert_eq!(planned.problem(422, "source-unreadable")["reason"], "changed");
+    // the order of rows is no part of it
+    let table = visits(600);
+    let (header, rows) = table.split_once('\n').unwrap();
+    let reversed: Vec<&str> = rows.lines().rev().collect();
+    lake.write("visits", &format!("{header}\n{}\n", reversed.join("\n")));
+    lake.server.publish(&id, anatomy(4)).await;
+    assert_eq!(lake.engine.copies(), 0);
+    lake.server.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn only_listed_tables_of_engines_are_read() {
+    let lake = Lake::start().await;
+    for (body, status, name) in [
+        (json!({"engine": "lake", "table": "closed.visits"}), 422, "source-refused"),
+        (json!({"engine": "lake", "table": "open"}), 422, "source-refused"),
+        (json!({"engine": "sea", "table": "open.visits"}), 422, "source-refused"),
+        (json!({"engine": "lake"}), 400, "malformed-body"),
+        (json!({"engine": "lake", "table": "open.visits", "source": "s3://b/t"}), 400, "malformed-body"),
+        (json!({"engine": "lake", "table": "open.visits", "format": "text/csv"}), 400, "malformed-body"),
+        (json!({"engine": "lake", "table": "open.visits", "sql": "select 1"}), 400, "malformed-body"),
+    ] {
+        let answer = lake.server.post("/v1/datasets/by-reference", &body).await;
+        answer.problem(status, name);
+    }
+    lake.write("pictures", "id,picture\n1,x\n");
+    lake.write("none", "id,age\n");
+    for (table, reason) in [("nothing", "not_found"), ("pictures", "unsupported")] {
+        let problem = lake.register("", table).await.problem(422, "source-unreadable");
+        assert_eq!(problem["reason"], reason, "{problem}");
+    }
+    lake.register("", "none").await.problem(422, "empty-table");
+    lake.register("keep=1&subject=id", "visits").await.problem(400, "malformed-request");
+    lake.register("delimiter=tab", "visits").await.problem(400, "malformed-request");
+    for (fault, reason) in [(EngineFault::Unreachable, "unreachable"), (EngineFault::Failing, "failed")] {
+        lake.engine.set(fault);
+        let problem = lake.register("", "visits").await.problem(422, "source-unreadable");
+        assert_eq!(problem["reason"], reason, "{problem}");
+    }
+    assert_eq!(lake.engine.copies(), 0);
+    lake.server.assert_nothing_stored().await;
+    lake.server.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_needs_rows_says_that_they_are_elsewhere() {
+    let lake = Lake::start().await;
+    let id = lake.registered("", "visits").await;
+    for path in [format!("/v1/datasets/{id}/attributes/age/values"), format!("/v1/datasets/{id}/profile")] {
+        let answer = lake.server.get(&path).await;
+        answer.problem(422, "rows-elsewhere");
+    }
+    let generalize = json!({"unlisted": "drop", "method": {"type": "generalize", "quasi_identifiers": ["age", "ward"],
+        "guarantee": {"type": "k_anonymity", "k": 5}}});
+    let refused = lake.server.job(&id, generalize).await;
+    refused.fault("/method/type", "guarantee-unsupported");
+    let release = lake.server.publish(&id, anatomy(4)).await;
+    let report = lake.server.get(&format!("/v1/releases/{}/internal-report", text(&release["id"]))).await;
+    report.problem(404, "not-found");
+    lake.server.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_plan_says_what_an_engine_would_publish() {
+    let lake = Lake::start().await;
+    let id = lake.registered("", "visits").await;
+    let plan = lake.server.post("/v1/plans", &with_dataset(&id, anatomy(4))).await.ok(200);
+    assert_eq!(plan["feasible"], json!(true), "{plan:#}");
+    assert_eq!(lake.engine.copies(), 0);
+    let plan = lake.server.post("/v1/plans", &with_dataset(&id, anatomy(100))).await;
+    assert!(plan.status == 422 || plan.json()["feasible"] == json!(false), "{}", plan.text());
+    lake.server.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_lost_engine_leaves_a_whole_release_or_none() {
+    let lake = Lake::start().await;
+    let id = lake.registered("", "visits").await;
+    lake.engine.set(EngineFault::ChangedAfterAudit);
+    let ended = lake.server.job(&id, anatomy(4)).await.ok(200);
+    assert_eq!((&ended["status"], kind(&ended["problem"])), (&json!("failed"), "internal"), "{ended:#}");
+    for table in ["releases", "disclosures", "part_chunks"] {
+        assert_eq!(lake.server.stored(table).await, 0, "{table}");
+    }
+    assert_eq!(lake.engine.copies(), 0);
+    // a job whose engine is lost begins again
+    lake.engine.set(EngineFault::LostOnce);
+    lake.server.publish(&id, anatomy(3)).await;
+    assert_eq!(lake.engine.copies(), 0);
+    lake.server.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_repeated_registration_gives_the_first_dataset() {
+    let lake = Lake::start().await;
+    let send = async |table: &str| {
+        let request = lake.server.request(reqwest::Method::POST, "/v1/datasets/by-reference");
+        let body = json!({"engine": "lake", "table": format!("open.{table}")});
+        lake.server.send(request.header("Idempotency-Key", "night-1").json(&body)).await
+    };
+    lake.engine.set(EngineFault::Unreachable);
+    send("visits").await.problem(422, "source-unreadable");
+    lake.engine.set(EngineFault::None);
+    let first = send("visits").await.ok(201);
+    assert_eq!(send("visits").await.ok(201)["id"], first["id"]);
+    lake.write("others", &visits(30));
+    send("others").await.problem(409, "idempotency-conflict");
+    lake.server.stop().await;
+}
+
+fn with_dataset(id: &str, mut document: Value) -> Value {
+    document["dataset"] = json!(id);
+    document
+}

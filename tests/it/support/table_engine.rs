@@ -1,0 +1,375 @@
+//! An engine with tables: files of CSV in a folder, which it copies, counts, assigns to buckets and writes as Parquet by itself.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use arrow_array::{ArrayRef, Int32Array, Int64Array, RecordBatch, StringArray};
+use arrow_schema::{DataType, Field, Schema};
+use guardian::control::Control;
+use guardian::engine::{
+    CopiedTable, CountedGroups, CountedValue, InferredRows, PairCandidate, RemoteAudit, RemoteBuckets, RemoteCheck,
+    RemoteColumn, RemoteEngine, RemoteError, RemoteTable, RemoteTablePlan, WrittenRemotePart,
+};
+use guardian::microdata::AttributeType;
+use guardian::privacy::ValueFrequency;
+use guardian::publish::ranked::encoded_cell;
+use guardian::report::{PartFile, WritingEngine};
+use parquet::arrow::ArrowWriter;
+use sha2::{Digest, Sha256};
+
+/// What the engine does wrong.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) enum EngineFault {
+    #[default]
+    None,
+    /// It cannot be reached.
+    Unreachable,
+    /// It is lost while it writes, once.
+    LostOnce,
+    /// It copies nothing.
+    Failing,
+    /// A row of a part is another one after the audit.
+    ChangedAfterAudit,
+}
+
+/// The engine. Tables are `NAME.csv` in its folder.
+pub(crate) struct FileEngine {
+    folder: PathBuf,
+    fault: Arc<Mutex<EngineFault>>,
+    /// Copies that are there.
+    copies: Arc<AtomicUsize>,
+}
+
+impl FileEngine {
+    pub(crate) fn new(folder: &Path) -> Self {
+        Self { folder: folder.to_owned(), fault: Arc::default(), copies: Arc::default() }
+    }
+
+    pub(crate) fn set(&self, fault: EngineFault) {
+        *self.fault.lock().unwrap_or_else(PoisonError::into_inner) = fault;
+    }
+
+    /// The copies that nothing has deleted yet.
+    pub(crate) fn copies(&self) -> usize {
+        self.copies.load(Ordering::SeqCst)
+    }
+}
+
+impl RemoteEngine for FileEngine {
+    fn copy(&self, table: &str, _: &Control) -> Result<Box<dyn CopiedTable>, RemoteError> {
+        match *self.fault.lock().unwrap_or_else(PoisonError::into_inner) {
+            EngineFault::Unreachable => return Err(RemoteError::Unavailable("no route".to_owned())),
+            EngineFault::Failing => return Err(RemoteError::Failed("a class of errors".to_owned())),
+            _ => {}
+        }
+        let name = table.rsplit(['.', '/']).next().unwrap_or_default();
+        let Ok(text) = fs::read_to_string(self.folder.join(format!("{name}.csv"))) else {
+            return Err(RemoteError::Absent);
+        };
+        let mut reader = csv::Reader::from_reader(text.as_bytes());
+        let names: Vec<String> = reader.headers().unwrap().iter().map(str::to_owned).collect();
+        if names.iter().any(|name| name == "picture") {
+            return Err(RemoteError::Unsupported("picture: name a view without it".to_owned()));
+        }
+        let rows: Vec<Vec<String>> =
+            reader.records().map(|row| row.unwrap().iter().map(str::to_owned).collect()).collect();
+        self.copies.fetch_add(1, Ordering::SeqCst);
+        Ok(Box::new(FileCopy {
+            table: CopiedRows::new(names, rows, Arc::clone(&self.fault)),
+            engine: WritingEngine { engine: "files".to_owned(), version: "1".to_owned() },
+            copies: Arc::clone(&self.copies),
+        }))
+    }
+}
+
+struct FileCopy {
+    table: CopiedRows,
+    engine: WritingEngine,
+    copies: Arc<AtomicUsize>,
+}
+
+impl Drop for FileCopy {
+    fn drop(&mut self) {
+        self.copies.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+impl CopiedTable for FileCopy {
+    fn files(&self) -> Result<Vec<File>, RemoteError> {
+        // two files, as of two tasks
+        let (table, half) = (&self.table, self.table.rows.len() / 2);
+        let names: Vec<&str> = table.columns.iter().map(|of| of.name.as_str()).collect();
+        let all: Vec<usize> = (0..names.len()).collect();
+        let written = [&table.rows[..half], &table.rows[half..]].map(|rows| {
+            let path = table.scratch.path().join(format!("copy-{}.parquet", rows.as_ptr().addr()));
+            table.write_file(&path, &[], rows, &all, &names);
+            File::open(path).unwrap()
+        });
+        Ok(written.into())
+    }
+
+    fn engine(&self) -> &WritingEngine {
+        &self.engine
+    }
+
+    fn counted(&mut self) -> Result<&mut dyn RemoteTable, RemoteError> {
+        Ok(&mut self.table)
+    }
+}
+
+/// A row among those of its value.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct RankedRow<'a> {
+    number: u64,
+    cells: Vec<&'a str>,
+    copy: u64,
+    /// Where it stands in the table.
+    place: usize,
+}
+
+/// The rows of a copy.
+struct CopiedRows {
+    columns: Vec<RemoteColumn>,
+    rows: Vec<Vec<String>>,
+    scratch: tempfile::TempDir,
+    fault: Arc<Mutex<EngineFault>>,
+    /// The buckets of the rows of each table that was written.
+    assigned: BTreeMap<String, Vec<(u64, u32)>>,
+}
+
+impl CopiedRows {
+    fn new(names: Vec<String>, rows: Vec<Vec<String>>, fault: Arc<Mutex<EngineFault>>) -> Self {
+        let column = |(at, name): (usize, String)| {
+            let is_number = rows.iter().all(|row| row[at].parse::<i64>().is_ok_and(|n| n.to_string() == row[at]));
+            let mut counts: BTreeMap<&String, u64> = BTreeMap::new();
+            rows.iter().for_each(|row| *counts.entry(&row[at]).or_default() += 1);
+            let mut frequencies: BTreeMap<u64, u64> = BTreeMap::new();
+            counts.values().for_each(|rows| *frequencies.entry(*rows).or_default() += 1);
+            let frequencies = frequencies.into_iter().rev().map(|(rows, values)| ValueFrequency { rows, values });
+            let kind = if is_number { AttributeType::Integer } else { AttributeType::Text };
+            RemoteColumn { name, kind, missing: 0, frequencies: frequencies.collect() }
+        };
+        let columns = names.into_iter().enumerate().map(column).collect();
+        Self { columns, rows, scratch: tempfile::tempdir().unwrap(), fault, assigned: BTreeMap::new() }
+    }
+
+    /// Writes columns of rows, after labels if there are any.
+    fn write_file(&self, path: &Path, labels: &[u64], rows: &[Vec<String>], places: &[usize], names: &[&str]) {
+        let (mut fields, mut arrays): (Vec<Field>, Vec<ArrayRef>) = (Vec::new(), Vec::new());
+        if !labels.is_empty() {
+            fields.push(Field::new("bucket", DataType::Int32, true));
+            arrays.push(Arc::new(labels.iter().map(|label| *label as i32).collect::<Int32Array>()));
+        }
+        for (&place, name) in places.iter().zip(names) {
+            let cells = rows.iter().map(|row| row[place].as_str());
+            let (kind, array): (DataType, ArrayRef) = match self.columns[place].kind {
+                AttributeType::Integer => {
+                    (DataType::Int64, Arc::new(cells.map(|cell| cell.parse::<i64>().unwrap()).collect::<Int64Array>()))
+                }
+                _ => (DataType::Utf8, Arc::new(cells.map(Some).collect::<StringArray>())),
+            };
+            fields.push(Field::new(*name, kind, true));
+            arrays.push(array);
+        }
+        let schema = Arc::new(Schema::new(fields));
+        let mut writer = ArrowWriter::try_new(File::create(path).unwrap(), schema.clone(), None).unwrap();
+        writer.write(&RecordBatch::try_new(schema, arrays).unwrap()).unwrap();
+        writer.close().unwrap();
+    }
+
+    /// Writes a part in two files: by label, or of tuples by their hash.
+    fn write_part(
+        &self,
+        name: &str,
+        labels: &[u64],
+        mut rows: Vec<Vec<String>>,
+        columns: &[(usize, String)],
+    ) -> Vec<PartFile> {
+        let places: Vec<usize> = columns.iter().map(|(place, _)| *place).collect();
+        let names: Vec<&str> = columns.iter().map(|(_, name)| name.as_str()).collect();
+        let mut labelled: Vec<(u64, Vec<String>)> = match labels.is_empty() {
+            true => rows.drain(..).map(|row| (0, row)).collect(),
+            false => labels.iter().copied().zip(rows.drain(..)).collect(),
+        };
+        labelled.sort_by(|(a, one), (b, other)| {
+            let cells = places
+                .iter()
+                .map(|&at| self.columns[at].kind.compare(Some(one[at].as_bytes()), Some(other[at].as_bytes())));
+            a.cmp(b).then_with(|| cells.fold(std::cmp::Ordering::Equal, std::cmp::Ordering::then))
+        });
+        let most = labelled.last().map_or(0, |(label, _)| *label);
+        let second = |(label, row): &(u64, Vec<String>)| match labels.is_empty() {
+            true => places.iter().map(|&at| row[at].len()).sum::<usize>() % 2 == 1,
+            false => *label > most / 2,
+        };
+        let (late, early): (Vec<_>, Vec<_>) = labelled.into_iter().partition(second);
+        let write = |(number, rows): (usize, Vec<(u64, Vec<String>)>)| {
+            let file = format!("{name}/{number:05}.parquet");
+            let path = self.scratch.path().join(&file);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            let (mut of_rows, rows): (Vec<u64>, Vec<Vec<String>>) = rows.into_iter().unzip();
+            of_rows.retain(|_| !labels.is_empty());
+            self.write_file(&path, &of_rows, &rows, &places, &names);
+            let bytes = fs::read(&path).unwrap();
+            let sha256 = Sha256::digest(&bytes).iter().map(|byte| format!("{byte:02x}")).collect();
+            PartFile { file, rows: rows.len() as u64, bytes: bytes.len() as u64, sha256 }
+        };
+        [early, late].into_iter().filter(|rows| !rows.is_empty()).enumerate().map(write).collect()
+    }
+
+    /// The label of the bucket of each row: by the number of the row among equal ones, its keyed number, and its rank among the rows
+    /// of its value.
+    fn labels(&self, buckets: &RemoteBuckets, used: &[usize]) -> Vec<(u64, u32)> {
+        let codes: BTreeMap<&str, u32> =
+            buckets.values.iter().zip(0..).map(|(value, code)| (value.as_deref().unwrap(), code)).collect();
+        let mut copies: BTreeMap<Vec<&str>, u64> = BTreeMap::new();
+        let mut ranked: BTreeMap<u32, Vec<RankedRow<'_>>> = BTreeMap::new();
+        for (place, row) in self.rows.iter().enumerate() {
+            let cells: Vec<&str> = used.iter().map(|&at| row[at].as_str()).collect();
+            let copy = copies.entry(cells.clone()).or_default();
+            *copy += 1;
+            let encoded: String = cells.iter().map(|cell| encoded_cell(Some(*cell))).collect();
+            let text = format!("{}{encoded}{}", buckets.key.digits(), encoded_cell(Some(&copy.to_string())));
+            let first: [u8; 8] = Sha256::digest(text)[..8].try_into().unwrap();
+            let value = codes[row[buckets.sensitive.column].as_str()];
+            let number = u64::from_be_bytes(first) >> 4;
+            ranked.entry(value).or_default().push(RankedRow { number, cells, copy: *copy, place });
+        }
+        let mut labels = vec![(0, 0); self.rows.len()];
+        for (value, mut ranked) in ranked {
+            ranked.sort();
+            for (rank, RankedRow { place, .. }) in (0..).zip(ranked) {
+                let is_its =
+                    |of: &&guardian::publish::ranked::Segment| of.value == value && (of.first..of.end).contains(&rank);
+                let of = buckets.plan.segments.iter().find(is_its).unwrap();
+                let bucket = of.base + (of.position + rank - of.first) % of.buckets;
+                labels[place] = (buckets.plan.labels.label(bucket), value);
+            }
+        }
+        labels
+    }
+
+    fn groups<'a>(&'a self, columns: &[usize], of: usize) -> BTreeMap<Vec<&'a str>, BTreeMap<&'a str, u64>> {
+        let mut groups: BTreeMap<Vec<&str>, BTreeMap<&str, u64>> = BTreeMap::new();
+        for row in &self.rows {
+            let group = columns.iter().map(|&at| row[at].as_str()).collect();
+            *groups.entry(group).or_default().entry(row[of].as_str()).or_default() += 1;
+        }
+        groups
+    }
+
+    /// Whether the engine has this fault; it then is gone, if it comes once.
+    fn takes(&self, fault: EngineFault) -> bool {
+        let mut now = self.fault.lock().unwrap_or_else(PoisonError::into_inner);
+        let has = *now == fault;
+        if has && fault == EngineFault::LostOnce {
+            *now = EngineFault::None;
+        }
+        has
+    }
+}
+
+impl RemoteTable for CopiedRows {
+    fn rows(&self) -> u64 {
+        self.rows.len() as u64
+    }
+
+    fn columns(&self) -> &[RemoteColumn] {
+        &self.columns
+    }
+
+    fn values(&mut self, column: usize, most: u64) -> Result<Vec<CountedValue>, RemoteError> {
+        let counts = self.groups(&[], column).remove(&Vec::new()).unwrap_or_default();
+        if counts.len() as u64 > most {
+            return Err(RemoteError::Unsupported("too many values".to_owned()));
+        }
+        let mut values: Vec<CountedValue> =
+            counts.into_iter().map(|(value, rows)| (Some(value.to_owned()), rows)).collect();
+        let kind = self.columns[column].kind;
+        let bytes = |of: &CountedValue| of.0.as_ref().map(|value| value.as_bytes().to_vec());
+        values.sort_by(|one, other| kind.compare(bytes(one).as_deref(), bytes(other).as_deref()));
+        Ok(values)
+    }
+
+    fn determined(&mut self, determinant: &[usize], dependents: &[usize]) -> Result<Vec<CountedGroups>, RemoteError> {
+        let counted = |&dependent: &usize| {
+            let groups = self.groups(determinant, dependent);
+            let right: u64 = groups.values().filter_map(|group| group.values().max()).sum();
+            CountedGroups { groups: groups.len() as u64, errors: self.rows() - right }
+        };
+        Ok(dependents.iter().map(counted).collect())
+    }
+
+    fn refuted(&mut self, candidates: &[PairCandidate]) -> Result<Vec<Vec<bool>>, RemoteError> {
+        let refuted = |of: &PairCandidate| {
+            Ok(self.determined(&of.pair, &of.dependents)?.iter().map(|of| of.errors > 0).collect())
+        };
+        candidates.iter().map(refuted).collect()
+    }
+
+    fn unique(&mut self, columns: &[usize]) -> Result<u64, RemoteError> {
+        let groups = self.groups(columns, 0);
+        Ok(groups.values().filter(|of| of.values().sum::<u64>() == 1).count() as u64)
+    }
+
+    fn inferred(&mut self, known: &[usize], column: usize) -> Result<InferredRows, RemoteError> {
+        let mut inferred = InferredRows::default();
+        for values in self.groups(known, column).values() {
+            let (most, rows) = (values.values().max().copied().unwrap_or(0), values.values().sum::<u64>());
+            inferred.fixed += if most == rows { rows } else { 0 };
+            inferred.likely += if most * 2 > rows { rows } else { 0 };
+        }
+        Ok(inferred)
+    }
+
+    fn write(&mut self, table: &RemoteTablePlan) -> Result<Vec<WrittenRemotePart>, RemoteError> {
+        if self.takes(EngineFault::LostOnce) {
+            return Err(RemoteError::Unavailable("an executor is gone".to_owned()));
+        }
+        let columns: Vec<(usize, String)> = table.known.iter().map(|of| (of.column, of.name.clone())).collect();
+        let name = |part: &str| format!("{}.{part}", table.name);
+        let Some(buckets) = &table.buckets else {
+            let files = self.write_part(&name("rows"), &[], self.rows.clone(), &columns);
+            return Ok(vec![WrittenRemotePart { name: "rows", files }]);
+        };
+        let used: BTreeSet<usize> = columns.iter().map(|(at, _)| *at).chain([buckets.sensitive.column]).collect();
+        let assigned = self.labels(buckets, &used.into_iter().collect::<Vec<_>>());
+        let labels: Vec<u64> = assigned.iter().map(|(label, _)| *label).collect();
+        let sensitive = [(buckets.sensitive.column, buckets.sensitive.name.clone())];
+        let known = self.write_part(&name("qi"), &labels, self.rows.clone(), &columns);
+        let sensitive = self.write_part(&name("sa"), &labels, self.rows.clone(), &sensitive);
+        self.assigned.insert(table.name.clone(), assigned);
+        Ok(vec![WrittenRemotePart { name: "qi", files: known }, WrittenRemotePart { name: "sa", files: sensitive }])
+    }
+
+    fn audit(&mut self, table: &RemoteTablePlan) -> Result<RemoteAudit, RemoteError> {
+        use RemoteCheck::{Buckets, Columns, Content, Linkage, Order, Place};
+        let mut audit = RemoteAudit::default();
+        audit.broken.extend([Content, Buckets, Linkage, Place, Columns, Order].map(|check| (check, 0)));
+        let mut contents: BTreeMap<u64, BTreeMap<u32, u64>> = BTreeMap::new();
+        for (label, value) in self.assigned.get(&table.name).into_iter().flatten() {
+            *contents.entry(*label).or_default().entry(*value).or_default() += 1;
+        }
+        for content in contents.into_values() {
+            *audit.contents.entry(content.into_iter().collect()).or_default() += 1;
+        }
+        if self.takes(EngineFault::ChangedAfterAudit) {
+            let path = self.scratch.path().join(format!("{}.qi/00000.parquet", table.name));
+            let columns: Vec<&str> = table.known.iter().map(|of| of.name.as_str()).collect();
+            let places: Vec<usize> = table.known.iter().map(|of| of.column).collect();
+            self.write_file(&path, &[1], &self.rows[..1], &places, &columns);
+        }
+        Ok(audit)
+    }
+
+    fn files_of(&self, part: &WrittenRemotePart) -> Result<Vec<File>, RemoteError> {
+        Ok(part.files.iter().map(|of| File::open(self.scratch.path().join(&of.file)).unwrap()).collect())
+    }
+
+    fn clear(&mut self) -> Result<(), RemoteError> {
+        Ok(())
+    }
+}
