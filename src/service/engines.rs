@@ -33,7 +33,9 @@ fn of_spark(options: &TableEngineOptions) -> Result<NamedEngines, StartError> {
         let scratch = options.scratch_of(&name).map_err(StartError::Config)?;
         let address = EngineAddress::new(&url, options.token_file_of(&name).map_err(StartError::Config)?);
         let address = address.map_err(|error| StartError::Config(format!("--engines: {name}: {error}")))?;
-        engines.insert(name, Arc::new(SparkEngine { address, scratch }));
+        let engine = SparkEngine::open(address, &scratch);
+        let engine = engine.map_err(|error| StartError::Config(format!("--engine-scratch: {name}: {error}")))?;
+        engines.insert(name, Arc::new(engine));
     }
     Ok(engines)
 }

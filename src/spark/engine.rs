@@ -1,11 +1,12 @@
 //! Spark as an engine of a service.
 
-use std::path::PathBuf;
+use std::io;
+use std::path::{Path, PathBuf};
 
 use super::address::{EngineAddress, EngineAddressError};
 use super::connect::ConnectSession;
 use super::copy::SparkCopy;
-use super::files::SharedFolders;
+use super::files::{SharedFolders, overlaps, sweep};
 use super::source::SparkSource;
 use crate::control::Control;
 use crate::engine::{CopiedTable, RemoteEngine, RemoteError};
@@ -13,14 +14,29 @@ use crate::engine::{CopiedTable, RemoteEngine, RemoteError};
 /// A server of Spark Connect.
 #[derive(Clone, Debug)]
 pub struct SparkEngine {
-    /// Where it is.
-    pub address: EngineAddress,
-    /// The folder for copies, buckets and parts, which the engine reaches under the same path.
-    pub scratch: PathBuf,
+    address: EngineAddress,
+    scratch: PathBuf,
+}
+
+impl SparkEngine {
+    /// With a folder for copies, buckets and parts, which the engine reaches under the same path. What attempts left there that were
+    /// killed goes.
+    ///
+    /// # Errors
+    /// When the folder is not there or cannot be cleared.
+    pub fn open(address: EngineAddress, scratch: &Path) -> io::Result<Self> {
+        let scratch = scratch.canonicalize()?;
+        sweep(&scratch)?;
+        Ok(Self { address, scratch })
+    }
 }
 
 impl RemoteEngine for SparkEngine {
     fn copy(&self, table: &str, control: &Control) -> Result<Box<dyn CopiedTable>, RemoteError> {
+        // who reads the scratch of others learns which row is in which bucket
+        if overlaps(&self.scratch, table) {
+            return Err(RemoteError::Absent);
+        }
         let source = SparkSource::parse(table).map_err(|error| RemoteError::Unsupported(error.to_string()))?;
         let unread = |error: EngineAddressError| RemoteError::Unavailable(error.to_string());
         let url = self.address.with_token().map_err(unread)?;

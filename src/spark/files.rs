@@ -156,9 +156,20 @@ fn locked(path: &Path) -> io::Result<File> {
     Ok(lock)
 }
 
+/// Whether a table is a path that leads into a folder, or to one around it, wherever links go.
+#[cfg_attr(
+    not(any(test, feature = "spark")),
+    expect(dead_code, reason = "only the engine of a service is asked for others' tables")
+)]
+pub(super) fn overlaps(folder: &Path, table: &str) -> bool {
+    let path = Path::new(table.strip_prefix("file://").unwrap_or(table));
+    let [folder, path] = [folder, path].map(|path| path.canonicalize().unwrap_or_else(|_| path.to_owned()));
+    path.starts_with(&folder) || (path.is_absolute() && folder.starts_with(&path))
+}
+
 /// Deletes what attempts left behind that were killed. Their locks are free, or gone with what an earlier sweep found: the engine
 /// may have written more of it since.
-fn sweep(scratch: &Path) -> io::Result<()> {
+pub(super) fn sweep(scratch: &Path) -> io::Result<()> {
     for entry in fs::read_dir(scratch)? {
         let path = entry?.path();
         let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();

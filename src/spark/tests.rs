@@ -10,7 +10,7 @@ use arrow_array::{ArrayRef, Int32Array, Int64Array, RecordBatch, StringArray};
 use arrow_schema::{DataType, Field, Schema};
 
 use super::audit::{WrittenBuckets, WrittenRelations, contents};
-use super::files::SharedFolders;
+use super::files::{SharedFolders, overlaps};
 use super::kinds::SqlKind;
 use super::relation::{self, SqlValue};
 use super::source::SparkSource;
@@ -259,6 +259,24 @@ fn scratch_is_outside_of_the_release_and_goes() {
     folders.clear().unwrap();
     assert_eq!(fs::read_dir(scratch.path()).unwrap().count(), 0);
     folders.clear().unwrap();
+}
+
+/// The attack: a caller names the scratch folder, by itself or through a link, and reads which row is in which bucket.
+#[test]
+fn scratch_is_no_table_of_callers() {
+    let home = tempfile::tempdir().unwrap();
+    let scratch = home.path().join("scratch");
+    fs::create_dir_all(scratch.join("guardian-1/t1.w")).unwrap();
+    fs::create_dir_all(home.path().join("lake/t")).unwrap();
+    std::os::unix::fs::symlink(&scratch, home.path().join("lake/link")).unwrap();
+    let at = |place: &str| home.path().join(place).display().to_string();
+    for place in ["scratch", "scratch/guardian-1/t1.w", "scratch/later", "lake/link/guardian-1/t1.w", ""] {
+        assert!(overlaps(&scratch, &at(place)), "{place}");
+        assert!(overlaps(&scratch, &format!("file://{}", at(place))), "{place}");
+    }
+    for table in [at("lake/t"), at("lake/none"), at("scratch2"), "hive.db.t".to_owned()] {
+        assert!(!overlaps(&scratch, &table), "{table}");
+    }
 }
 
 #[test]
