@@ -60,11 +60,11 @@ pub use remote::counted::RemoteOrder;
 pub use remote::limits::{remote_conflict, remote_faults};
 pub use remote::plan::plan_remotely;
 pub use remote::port::{
-    CopiedTable, CountedGroups, CountedValue, InferredRows, PairCandidate, PublishedRemoteColumn, RemoteAudit,
-    RemoteBuckets, RemoteCheck, RemoteColumn, RemoteEngine, RemoteError, RemoteTable, RemoteTablePlan,
-    WrittenRemotePart,
+    CopiedTable, CountedGroups, CountedValue, InferredRows, PublishedRemoteColumn, RemoteAudit, RemoteBuckets,
+    RemoteCheck, RemoteColumn, RemoteEngine, RemoteError, RemoteTable, RemoteTablePlan, WrittenRemotePart,
 };
 pub use remote::release::{AuditedRelease, RemoteOutput, RemoteParts, release_remotely};
+pub use remote::sample::RowSample;
 pub use sequential::earlier::{against, earlier_of, external_releases, tuples_of};
 pub use sequential::external::{ExternalTableRows, JoinContext, external_release};
 pub use suggest::place::{SuggestionInput, columns_to_load, suggest};

@@ -1,15 +1,14 @@
 //! A copy of a table in the scratch folder, which stays as it is while the table changes.
 
 use std::fs::File;
-use std::io;
 use std::path::PathBuf;
 
-use super::files::SharedFolders;
+use super::files::{SharedFolders, parquet_files};
 use super::kinds::SqlKind;
 use super::session::SqlSession;
 use super::source::SparkSource;
 use super::statements;
-use super::table::{SparkTable, offered};
+use super::table::{SparkTable, columns_of};
 use crate::engine::{CopiedTable, RemoteError, RemoteTable};
 use crate::report::WritingEngine;
 
@@ -31,7 +30,7 @@ impl<S: SqlSession> SparkCopy<S> {
     /// # Errors
     /// [`RemoteError`]
     pub fn begin(mut session: S, source: &SparkSource, folders: SharedFolders) -> Result<Self, RemoteError> {
-        let columns = offered(session.schema(&format!("select * from {}", source.sql()))?)?;
+        let columns = columns_of(&mut session, source)?;
         let folder = folders.staged(COPY);
         session.write(&statements::copy(&columns, source.sql()), &folder, false)?;
         let engine = WritingEngine { engine: "spark".to_owned(), version: session.version()? };
@@ -39,23 +38,11 @@ impl<S: SqlSession> SparkCopy<S> {
         let table = SparkTable::uncounted(session, &columns, &copied, folders)?;
         Ok(Self { table, uncounted: Some(columns), folder: folder.into(), engine })
     }
-
-    fn opened(&self) -> io::Result<Vec<File>> {
-        let mut paths = Vec::new();
-        for entry in std::fs::read_dir(&self.folder)? {
-            let path = entry?.path();
-            if path.extension().is_some_and(|extension| extension == "parquet") {
-                paths.push(path);
-            }
-        }
-        paths.sort_unstable();
-        paths.into_iter().map(File::open).collect()
-    }
 }
 
 impl<S: SqlSession> CopiedTable for SparkCopy<S> {
     fn files(&self) -> Result<Vec<File>, RemoteError> {
-        self.opened().map_err(|error| RemoteError::Failed(format!("the copy of the table: {error}")))
+        parquet_files(&self.folder).map_err(|error| RemoteError::Failed(format!("the copy of the table: {error}")))
     }
 
     fn engine(&self) -> &WritingEngine {

@@ -156,6 +156,19 @@ fn locked(path: &Path) -> io::Result<File> {
     Ok(lock)
 }
 
+/// The Parquet files of a folder, by name.
+pub(super) fn parquet_files(folder: &Path) -> io::Result<Vec<File>> {
+    let mut paths = Vec::new();
+    for entry in fs::read_dir(folder)? {
+        let path = entry?.path();
+        if path.extension().is_some_and(|extension| extension == "parquet") {
+            paths.push(path);
+        }
+    }
+    paths.sort_unstable();
+    paths.into_iter().map(File::open).collect()
+}
+
 /// Whether a table is a path that leads into a folder, or to one around it, wherever links go.
 #[cfg_attr(
     not(any(test, feature = "spark")),

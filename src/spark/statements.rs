@@ -212,30 +212,6 @@ pub(super) fn inferred(known: &[String], column: &str) -> String {
     )
 }
 
-/// Two columns by name, and others that they may determine together.
-pub(super) struct NamedPair {
-    pub(super) pair: [String; 2],
-    pub(super) dependents: Vec<String>,
-}
-
-/// For each pair and each of its dependents, by their places: in how many groups of the pair it has two values, in a sample.
-pub(super) fn refuted(pairs: &[NamedPair]) -> String {
-    let of_pair = |(place, NamedPair { pair, dependents }): (usize, &NamedPair)| {
-        let differs = |column: &String| {
-            let cell = cell(column);
-            format!("case when min({cell}) <> max({cell}) then 1L else 0L end")
-        };
-        let differ: Vec<String> = dependents.iter().map(differs).collect();
-        let (group, differ) = (list("", pair), differ.join(", "));
-        format!("select {place} as pair, array({differ}) as d from sample group by {group}")
-    };
-    let groups: Vec<String> = pairs.iter().enumerate().map(of_pair).collect();
-    format!(
-        "select pair, at, sum(n) as n from ({}) x lateral view posexplode(d) e as at, n group by pair, at",
-        groups.join(" union all ")
-    )
-}
-
 /// Rows whose unkeyed hash falls into one of `of` classes: some, and the same whatever the order of rows.
 pub(super) fn sample(columns: &[String], of: u64) -> String {
     format!("select * from src where {} % {of} = 0", number(&format!("sha2({}, 256)", encoded(columns))))

@@ -2,31 +2,44 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs::File;
+use std::path::Path;
 
 use serde::Deserialize;
 
 use super::audit::{WrittenBuckets, WrittenRelations, contents};
-use super::files::SharedFolders;
+use super::files::{SharedFolders, parquet_files};
 use super::kinds::SqlKind;
 use super::relation::{self, SqlValue};
 use super::session::SqlSession;
 use super::source::{SparkSource, identifier, parquet};
-use super::statements::{self, BucketStatements, NamedPair, column, list};
+use super::statements::{self, BucketStatements, column, list};
 use super::written;
 use crate::engine::{
-    CountedGroups, CountedValue, InferredRows, PairCandidate, RemoteAudit, RemoteBuckets, RemoteCheck, RemoteColumn,
-    RemoteError, RemoteTable, RemoteTablePlan, WrittenRemotePart,
+    CountedGroups, CountedValue, InferredRows, RemoteAudit, RemoteBuckets, RemoteCheck, RemoteColumn, RemoteError,
+    RemoteTable, RemoteTablePlan, RowSample, WrittenRemotePart,
 };
+use crate::microdata::formats::parquet::ParquetFiles;
+use crate::microdata::formats::{IngestLimits, TableReader};
 use crate::privacy::ValueFrequency;
 use crate::publish::ranked::encoded_cell;
 use crate::report::PartFile;
 
 /// The most different numbers of rows of the values of a column.
 const MOST_FREQUENCIES: usize = 1 << 20;
-/// About how many rows of a sample refute dependencies.
+/// About how many rows are sampled.
 const SAMPLE: u64 = 1 << 16;
 /// The rows of one piece of a segment: one task makes them.
 const PIECE: u64 = 1 << 20;
+
+/// The classes of the errors of a table that is not there, and of a folder without Parquet files.
+const ABSENT: [&str; 6] = [
+    "TABLE_OR_VIEW_NOT_FOUND",
+    "PATH_NOT_FOUND",
+    "UNABLE_TO_INFER_SCHEMA",
+    "SCHEMA_NOT_FOUND",
+    "CATALOG_NOT_FOUND",
+    "REQUIRES_SINGLE_PART_NAMESPACE",
+];
 
 /// A table in Spark.
 pub struct SparkTable<S> {
@@ -37,8 +50,6 @@ pub struct SparkTable<S> {
     rows: u64,
     /// The columns that the release uses, by their names in statements; none before a table is written.
     used: Vec<String>,
-    /// Whether the sample is a view.
-    is_sampled: bool,
 }
 
 impl<S: SqlSession> SparkTable<S> {
@@ -47,7 +58,7 @@ impl<S: SqlSession> SparkTable<S> {
     /// # Errors
     /// [`RemoteError`]
     pub fn open(mut session: S, source: &SparkSource, folders: SharedFolders) -> Result<Self, RemoteError> {
-        let columns = offered(session.schema(&format!("select * from {}", source.sql()))?)?;
+        let columns = columns_of(&mut session, source)?;
         let mut table = Self::uncounted(session, &columns, source, folders)?;
         table.count(columns)?;
         Ok(table)
@@ -65,15 +76,7 @@ impl<S: SqlSession> SparkTable<S> {
         };
         let selected: Vec<String> = columns.iter().enumerate().map(cast).collect();
         session.view("src", &format!("select {} from {}", selected.join(", "), source.sql()))?;
-        Ok(Self {
-            session,
-            folders,
-            columns: Vec::new(),
-            kinds: Vec::new(),
-            rows: 0,
-            used: Vec::new(),
-            is_sampled: false,
-        })
+        Ok(Self { session, folders, columns: Vec::new(), kinds: Vec::new(), rows: 0, used: Vec::new() })
     }
 
     pub(super) fn count(&mut self, columns: Vec<(String, SqlKind)>) -> Result<(), RemoteError> {
@@ -120,19 +123,6 @@ impl<S: SqlSession> SparkTable<S> {
         Ok(found)
     }
 
-    /// Stages some rows, once, in which dependencies are tried before all rows are asked.
-    fn draw_sample(&mut self) -> Result<(), RemoteError> {
-        if self.is_sampled {
-            return Ok(());
-        }
-        let all: Vec<String> = (0..self.columns.len()).map(column).collect();
-        let staged = self.folders.staged("sample");
-        self.session.write(&statements::sample(&all, self.rows.div_ceil(SAMPLE)), &staged, false)?;
-        self.session.view("sample", &format!("select * from {}", parquet(&staged)))?;
-        self.is_sampled = true;
-        Ok(())
-    }
-
     /// The numbers of the only row of a query.
     fn numbers(&mut self, sql: &str) -> Result<Vec<u64>, RemoteError> {
         let rows = self.session.query(sql)?;
@@ -156,7 +146,7 @@ impl<S: SqlSession> SparkTable<S> {
     fn send(&mut self, name: &str, columns: &[(&str, SqlKind)], rows: &[Vec<SqlValue>]) -> Result<(), RemoteError> {
         let folder = self.folders.staged(name);
         let failed = |error: std::io::Error| RemoteError::Failed(format!("the scratch folder: {error}"));
-        relation::write(std::path::Path::new(&folder), columns, rows).map_err(failed)?;
+        relation::write(Path::new(&folder), columns, rows).map_err(failed)?;
         self.session.view(name, &format!("select * from {}", parquet(&folder)))
     }
 
@@ -287,6 +277,18 @@ fn offsets(counts: Vec<Vec<SqlValue>>) -> Result<Vec<Vec<SqlValue>>, RemoteError
     Ok(offsets)
 }
 
+/// The columns of a table that is there, as [`offered`].
+pub(super) fn columns_of(
+    session: &mut impl SqlSession,
+    source: &SparkSource,
+) -> Result<Vec<(String, SqlKind)>, RemoteError> {
+    let schema = session.schema(&format!("select * from {}", source.sql())).map_err(|error| match error {
+        RemoteError::Failed(class) if ABSENT.iter().any(|of| class.starts_with(of)) => RemoteError::Absent,
+        other => other,
+    });
+    offered(schema?)
+}
+
 /// The columns of a table, if all of them can be published and searched for dependencies, and none has a name of our own.
 pub(super) fn offered(schema: Vec<(String, Option<SqlKind>)>) -> Result<Vec<(String, SqlKind)>, RemoteError> {
     let untyped: Vec<&str> = schema.iter().filter(|(_, kind)| kind.is_none()).map(|(name, _)| name.as_str()).collect();
@@ -373,20 +375,21 @@ impl<S: SqlSession> RemoteTable for SparkTable<S> {
         counted.into_iter().map(|counted| counted.ok_or_else(unexpected)).collect()
     }
 
-    fn refuted(&mut self, candidates: &[PairCandidate]) -> Result<Vec<Vec<bool>>, RemoteError> {
-        self.draw_sample()?;
-        let named = |of: &PairCandidate| NamedPair {
-            pair: of.pair.map(column),
-            dependents: of.dependents.iter().map(|&place| column(place)).collect(),
-        };
-        let pairs: Vec<NamedPair> = candidates.iter().map(named).collect();
-        let mut refuted: Vec<Vec<bool>> = candidates.iter().map(|of| vec![false; of.dependents.len()]).collect();
-        for row in self.session.query(&statements::refuted(&pairs))? {
-            let [pair, at, groups] = &row[..] else { return Err(unexpected()) };
-            let place = refuted.get_mut(number(pair)? as usize).and_then(|of| of.get_mut(number(at).ok()? as usize));
-            *place.ok_or_else(unexpected)? = number(groups)? > 0;
+    fn sample(&mut self) -> Result<RowSample, RemoteError> {
+        let all: Vec<String> = (0..self.columns.len()).map(column).collect();
+        let staged = self.folders.staged("sample");
+        self.session.write(&statements::sample(&all, self.rows.div_ceil(SAMPLE)), &staged, false)?;
+        let failed = |error: String| RemoteError::Failed(format!("a sample of the table: {error}"));
+        let files = parquet_files(Path::new(&staged)).map_err(|error| failed(error.to_string()))?;
+        let mut sample = RowSample::default();
+        for file in files {
+            let read = ParquetFiles::new(vec![file], &IngestLimits::of_own_parts());
+            let mut rows = read.map_err(|error| failed(error.to_string()))?;
+            while let Some(chunk) = rows.next_chunk().map_err(|error| failed(error.to_string()))? {
+                (0..chunk.rows as usize).for_each(|row| sample.push(chunk.columns.iter().map(|of| of.value(row))));
+            }
         }
-        Ok(refuted)
+        Ok(sample)
     }
 
     fn unique(&mut self, columns: &[usize]) -> Result<u64, RemoteError> {

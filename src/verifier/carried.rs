@@ -3,14 +3,15 @@
 use std::cmp::Ordering;
 use std::io;
 use std::io::Read;
+use std::ops::Range;
 
 use sha2::{Digest, Sha256};
 
 use super::contract::input::VerifierError;
 use super::read::csv::{PartRecords, ReadError};
 use crate::control::Control;
+use crate::microdata::AttributeType;
 use crate::microdata::formats::{IngestError, TableReader};
-use crate::microdata::{AttributeType, parse_integer};
 
 /// A part that was carried.
 #[derive(Clone, Copy, Debug)]
@@ -89,7 +90,7 @@ impl CarriedPart<'_> {
     ) -> Result<Result<RowSum, CarriedPartError>, VerifierError> {
         let mut records = PartRecords::new(stored);
         let mut sum = RowSum::default();
-        let mut previous: Vec<Option<Vec<u8>>> = Vec::new();
+        let mut previous = KeptRow::default();
         loop {
             let record = match records.next() {
                 Ok(Some(record)) => record,
@@ -110,28 +111,45 @@ impl CarriedPart<'_> {
                 control.check()?;
             }
             // an empty field without quotes is missing
-            let cells: Vec<Option<&[u8]>> = record
-                .iter()
-                .map(|(cell, is_quoted)| Some(cell).filter(|cell| is_quoted || !cell.is_empty()))
-                .collect();
-            if !previous.is_empty() && self.compare(&previous, &cells) == Ordering::Greater {
+            let cells =
+                || record.iter().map(|(cell, is_quoted)| Some(cell).filter(|cell| is_quoted || !cell.is_empty()));
+            if record.number() > 1 && self.compare(&previous, cells()) == Ordering::Greater {
                 return Ok(Err(CarriedPartError::Order));
             }
-            sum.add(cells.iter().copied());
-            previous = cells.into_iter().map(|cell| cell.map(<[u8]>::to_vec)).collect();
+            sum.add(cells());
+            previous.keep(cells());
         }
     }
 
-    /// The canonical order of two rows: the bucket, then the attributes from left to right, missing values first.
-    fn compare(&self, one: &[Option<Vec<u8>>], other: &[Option<&[u8]>]) -> Ordering {
-        let labels = usize::from(self.bucketed);
-        let label = |cell: Option<&[u8]>| cell.and_then(parse_integer);
-        let of_labels = (0..labels).map(|at| label(one[at].as_deref()).cmp(&label(other[at])));
-        let of_attributes = self.kinds.iter().enumerate().map(|(at, kind)| {
-            let at = labels + at;
-            kind.compare(one[at].as_deref(), other[at])
-        });
-        of_labels.chain(of_attributes).find(|order| order.is_ne()).unwrap_or(Ordering::Equal)
+    /// The canonical order of a row and the next one: the bucket, then the attributes from left to right, missing values first.
+    fn compare<'a>(&self, previous: &KeptRow, next: impl Iterator<Item = Option<&'a [u8]>>) -> Ordering {
+        let label = self.bucketed.then_some(AttributeType::Integer);
+        let kinds = label.into_iter().chain(self.kinds.iter().copied());
+        let mut orders = kinds.zip(previous.cells().zip(next)).map(|(kind, (one, other))| kind.compare(one, other));
+        orders.find(|order| order.is_ne()).unwrap_or(Ordering::Equal)
+    }
+}
+
+/// The cells of a row that is not there any more.
+#[derive(Default)]
+struct KeptRow {
+    bytes: Vec<u8>,
+    cells: Vec<Option<Range<usize>>>,
+}
+
+impl KeptRow {
+    fn keep<'a>(&mut self, cells: impl Iterator<Item = Option<&'a [u8]>>) {
+        self.bytes.clear();
+        self.cells.clear();
+        for cell in cells {
+            let start = self.bytes.len();
+            self.bytes.extend_from_slice(cell.unwrap_or_default());
+            self.cells.push(cell.map(|_| start..self.bytes.len()));
+        }
+    }
+
+    fn cells(&self) -> impl Iterator<Item = Option<&[u8]>> {
+        self.cells.iter().map(|cell| cell.clone().map(|range| &self.bytes[range]))
     }
 }
 

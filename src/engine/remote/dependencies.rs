@@ -1,6 +1,6 @@
 //! Dependencies of a table in another engine: what an adversary is assumed to know, and what ties a protected attribute.
 
-use super::port::{PairCandidate, RemoteColumn, RemoteError, RemoteTable};
+use super::port::{RemoteColumn, RemoteError, RemoteTable};
 use crate::control::Control;
 use crate::engine::error::EngineError;
 use crate::engine::prepare::known::{JobDependencies, withdrawal};
@@ -8,9 +8,6 @@ use crate::microdata::{Attr, AttrSet};
 use crate::privacy::{CountedColumns, CountedEvidence, Dependency, DiscoveredDependency, ValueFrequency};
 use crate::publication::SearchedDependencies;
 use crate::spec::{DependencySearch, Specification};
-
-/// How many pairs one question is about.
-const PAIRS_TOGETHER: usize = 16;
 
 /// The dependencies of a release.
 pub(super) struct RemoteDependencies {
@@ -83,6 +80,12 @@ fn places(specification: &Specification, columns: &[RemoteColumn]) -> Vec<usize>
     places
 }
 
+/// Two attributes, and others that they may determine together.
+struct PairCandidate {
+    pair: [usize; 2],
+    dependents: Vec<usize>,
+}
+
 struct RemoteSearch<'a> {
     table: &'a mut dyn RemoteTable,
     /// The column of each attribute.
@@ -107,18 +110,15 @@ impl RemoteSearch<'_> {
     /// Exact dependencies of two columns, neither of which determines the third one alone.
     fn pairs(&mut self) -> Result<(), EngineError> {
         let open = self.open_pairs();
-        for some in open.chunks(PAIRS_TOGETHER) {
+        if open.is_empty() {
+            return Ok(());
+        }
+        let sample = self.table.sample()?;
+        for PairCandidate { pair, dependents } in open {
             self.control.check()?;
-            let asked = |of: &PairCandidate| {
-                let columns = self.columns(&of.pair);
-                PairCandidate { pair: [columns[0], columns[1]], dependents: self.columns(&of.dependents) }
-            };
-            let asked: Vec<PairCandidate> = some.iter().map(asked).collect();
-            let refuted = self.table.refuted(&asked)?;
-            for (PairCandidate { pair, dependents }, refuted) in some.iter().zip(refuted) {
-                let left = dependents.iter().zip(refuted).filter(|(_, refuted)| !refuted);
-                self.ask(pair, left.map(|(dependent, _)| *dependent).collect())?;
-            }
+            let refuted = sample.refuted(pair.map(|at| self.places[at]), &self.columns(&dependents));
+            let left = dependents.into_iter().zip(refuted).filter(|(_, refuted)| !refuted);
+            self.ask(&pair, left.map(|(dependent, _)| dependent).collect())?;
         }
         Ok(())
     }

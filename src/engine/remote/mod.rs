@@ -11,6 +11,7 @@ pub(super) mod limits;
 pub(super) mod plan;
 pub(super) mod port;
 pub(super) mod release;
+pub(super) mod sample;
 
 #[cfg(test)]
 mod tests;

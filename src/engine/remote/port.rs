@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs::File;
 
+use super::sample::RowSample;
 use crate::control::Control;
 use crate::microdata::AttributeType;
 pub use crate::model::InferredRows;
@@ -33,15 +34,6 @@ pub struct CountedGroups {
     pub groups: u64,
     /// The rows without the most frequent value of their group.
     pub errors: u64,
-}
-
-/// Two columns, and others that they may determine together.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct PairCandidate {
-    /// The columns that may determine.
-    pub pair: [usize; 2],
-    /// The columns that may follow.
-    pub dependents: Vec<usize>,
 }
 
 /// A table to write: plain, or a part of known attributes and a sensitive part that buckets link.
@@ -177,11 +169,11 @@ pub trait RemoteTable {
     /// [`RemoteError`]
     fn determined(&mut self, determinant: &[usize], dependents: &[usize]) -> Result<Vec<CountedGroups>, RemoteError>;
 
-    /// For each candidate, which of its dependents a sample of the rows refutes.
+    /// Some rows, the same whatever the order of all: about 65,536, or all of a smaller table.
     ///
     /// # Errors
     /// [`RemoteError`]
-    fn refuted(&mut self, candidates: &[PairCandidate]) -> Result<Vec<Vec<bool>>, RemoteError>;
+    fn sample(&mut self) -> Result<RowSample, RemoteError>;
 
     /// The rows that no other row equals in these columns.
     ///

@@ -8,10 +8,11 @@ use serde_json::{Value, json};
 use super::counted::RemoteOrder;
 use super::plan::plan_remotely;
 use super::port::{
-    CountedGroups, CountedValue, PairCandidate, RemoteAudit, RemoteCheck, RemoteColumn, RemoteError, RemoteTable,
-    RemoteTablePlan, WrittenRemotePart,
+    CountedGroups, CountedValue, RemoteAudit, RemoteCheck, RemoteColumn, RemoteError, RemoteTable, RemoteTablePlan,
+    WrittenRemotePart,
 };
 use super::release::{RemoteOutput, RemoteParts, release_remotely};
+use super::sample::RowSample;
 use crate::control::Control;
 use crate::engine::{DryRunInput, EngineError, Plan, TablePair, dry_run};
 use crate::ledger::EarlierDisclosures;
@@ -109,11 +110,10 @@ impl RemoteTable for TableInMemory {
         Ok(dependents.iter().map(counted).collect())
     }
 
-    fn refuted(&mut self, candidates: &[PairCandidate]) -> Result<Vec<Vec<bool>>, RemoteError> {
-        let refuted = |of: &PairCandidate| {
-            Ok(self.determined(&of.pair, &of.dependents)?.iter().map(|of| of.errors > 0).collect())
-        };
-        candidates.iter().map(refuted).collect()
+    fn sample(&mut self) -> Result<RowSample, RemoteError> {
+        let mut sample = RowSample::default();
+        self.rows.iter().for_each(|row| sample.push(row.iter().map(|cell| Some(cell.as_bytes()))));
+        Ok(sample)
     }
 
     fn unique(&mut self, columns: &[usize]) -> Result<u64, RemoteError> {

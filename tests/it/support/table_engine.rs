@@ -10,8 +10,8 @@ use arrow_array::{ArrayRef, Int32Array, Int64Array, RecordBatch, StringArray};
 use arrow_schema::{DataType, Field, Schema};
 use guardian::control::Control;
 use guardian::engine::{
-    CopiedTable, CountedGroups, CountedValue, InferredRows, PairCandidate, RemoteAudit, RemoteBuckets, RemoteCheck,
-    RemoteColumn, RemoteEngine, RemoteError, RemoteTable, RemoteTablePlan, WrittenRemotePart,
+    CopiedTable, CountedGroups, CountedValue, InferredRows, RemoteAudit, RemoteBuckets, RemoteCheck, RemoteColumn,
+    RemoteEngine, RemoteError, RemoteTable, RemoteTablePlan, RowSample, WrittenRemotePart,
 };
 use guardian::microdata::AttributeType;
 use guardian::privacy::ValueFrequency;
@@ -303,11 +303,10 @@ impl RemoteTable for CopiedRows {
         Ok(dependents.iter().map(counted).collect())
     }
 
-    fn refuted(&mut self, candidates: &[PairCandidate]) -> Result<Vec<Vec<bool>>, RemoteError> {
-        let refuted = |of: &PairCandidate| {
-            Ok(self.determined(&of.pair, &of.dependents)?.iter().map(|of| of.errors > 0).collect())
-        };
-        candidates.iter().map(refuted).collect()
+    fn sample(&mut self) -> Result<RowSample, RemoteError> {
+        let mut sample = RowSample::default();
+        self.rows.iter().for_each(|row| sample.push(row.iter().map(|cell| Some(cell.as_bytes()))));
+        Ok(sample)
     }
 
     fn unique(&mut self, columns: &[usize]) -> Result<u64, RemoteError> {
