@@ -57,7 +57,7 @@ pub use release::input::{ReleaseInput, RepublishInput, VerifiedRelease};
 pub use release::run::release;
 pub use release::write::PartStore;
 pub use remote::counted::RemoteOrder;
-pub use remote::limits::{remote_conflict, remote_faults};
+pub use remote::limits::{are_parts_read, remote_conflict, remote_faults};
 pub use remote::plan::plan_remotely;
 pub use remote::port::{
     CopiedTable, CountedGroups, CountedValue, InferredRows, PublishedRemoteColumn, RemoteAudit, RemoteBuckets,

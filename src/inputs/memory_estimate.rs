@@ -4,16 +4,18 @@ use crate::microdata::ColumnProfile;
 use crate::ports::DatasetRecord;
 use crate::spec::Specification;
 
-/// The bytes of memory that a job takes whose rows are in another engine: the counts that its plan is made from.
+/// The bytes of memory for the counts of a job whose rows are in another engine. Its parts are read, too, if they are small.
 const ENGINE_JOB_BYTES: u64 = 64 << 20;
 
 /// The bytes of memory that a release of a dataset takes.
 #[must_use]
 pub(crate) fn job_memory(dataset: &DatasetRecord, profiles: &[ColumnProfile], specification: &Specification) -> u64 {
-    if dataset.place.is_some() {
-        return ENGINE_JOB_BYTES;
-    }
     let columns = sizes_of(dataset, profiles, &specification.used);
+    if dataset.place.is_some() {
+        let parts =
+            if engine::are_parts_read(dataset.rows) { engine::release_memory(dataset.rows, &columns) } else { 0 };
+        return parts.saturating_add(ENGINE_JOB_BYTES);
+    }
     engine::release_memory(dataset.rows, &columns)
         .saturating_add(engine::choice_memory(dataset.rows, &specification.method))
         .saturating_add(engine::measurement_memory(dataset.rows, &columns, specification))

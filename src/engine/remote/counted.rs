@@ -99,7 +99,7 @@ impl RemoteOrder<'_> {
         let mut faults = Vec::new();
         for protected in prepared.design.tables.iter().filter_map(|of| of.bucketized()?.single()).map(|(attr, _)| attr)
         {
-            let tied = dependencies.tied(protected);
+            let tied = dependencies.tied(protected, &prepared.dependencies.all);
             if !tied.is_empty() {
                 let mut names: Vec<String> = tied.iter().map(name).collect();
                 names.dedup();

@@ -57,11 +57,11 @@ impl RemoteDependencies {
         Ok(Self { job, known })
     }
 
-    /// The attributes that chains of known dependencies tie to `attr`, itself left out.
-    pub(super) fn tied(&self, attr: Attr) -> AttrSet {
+    /// The attributes that chains of known dependencies tie to `attr`, itself left out; `recorded` are those that the ledger knows, too.
+    pub(super) fn tied(&self, attr: Attr, recorded: &[Dependency]) -> AttrSet {
         let mut tied = AttrSet::one(attr);
         loop {
-            let sides = self.known.iter().map(|of| of.determinant.with(of.dependent));
+            let sides = self.known.iter().chain(recorded).map(|of| of.determinant.with(of.dependent));
             let more = sides.filter(|sides| sides.meets(tied)).fold(tied, AttrSet::union);
             if more == tied {
                 return tied.without(attr);

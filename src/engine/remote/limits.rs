@@ -9,6 +9,15 @@ use crate::publish::bucketize::FilledBuckets;
 use crate::publish::{BucketPlan, Decision, Design, DesignedTable, TableDesign};
 use crate::spec::{InternalUtility, MethodSpec, PeopleChoice, Specification};
 
+/// The most rows of parts that are read for what no rule prevents.
+const MOST_READ_ROWS: u64 = 1 << 22;
+
+/// Whether the parts of a table of this many rows are read for what no rule prevents, if this machine reaches them.
+#[must_use]
+pub const fn are_parts_read(rows: u64) -> bool {
+    rows <= MOST_READ_ROWS
+}
+
 /// The largest number of values of a protected attribute.
 pub(super) const MOST_VALUES: u64 = 1 << 16;
 
@@ -30,8 +39,8 @@ pub fn remote_conflict(specification: &Specification, earlier: &EarlierDisclosur
     let disclosed = earlier.disclosures.iter().map(|(release, _)| release);
     let release = disclosed.chain(earlier.rules.iter().map(|(release, _)| release)).next()?;
     let detail = format!(
-        "release {release} is of the same rows; whether a second one keeps the rules together with it is found from rows, which are in \
-         the other engine: use that release, or upload the table"
+        "the release or external table {release} is of the same rows; whether another release keeps the rules together with it is found \
+         from rows, which are in the other engine: use that release, or upload the table"
     );
     let problem = Problem::new(Kind::CompositionUndecidable, detail).with("release", release.to_string());
     specification.unproven.is_none().then_some(problem)

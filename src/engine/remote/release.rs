@@ -2,6 +2,7 @@
 
 use super::counted::{CountedRelease, RemoteOrder, clearing, refuse};
 use super::counts::RemoteCounts;
+use super::limits::are_parts_read;
 use super::port::{
     PublishedRemoteColumn, RemoteAudit, RemoteBuckets, RemoteCheck, RemoteTable, RemoteTablePlan, WrittenRemotePart,
 };
@@ -31,9 +32,6 @@ use crate::report::{
 };
 use crate::verifier;
 use crate::verifier::{Check, CountedTables, OriginalValues, TableContents, VerifierInput, VerifierReport};
-
-/// The most rows of parts that are read for what no rule prevents.
-const MOST_READ_ROWS: u64 = 1 << 22;
 
 /// Plans a release from counts, has its parts written and audited by the engine that has the rows, and describes it.
 ///
@@ -367,7 +365,7 @@ impl PlannedRemotely<'_> {
         control: &Control,
     ) -> Result<Option<ManifestExposures>, EngineError> {
         let RemoteOrder { specification, .. } = self.order;
-        let Some(parts) = parts.filter(|_| self.rows <= MOST_READ_ROWS) else { return Ok(None) };
+        let Some(parts) = parts.filter(|_| are_parts_read(self.rows)) else { return Ok(None) };
         let tables = PublishedTables {
             publication: &self.publication,
             names: &specification.published_names,

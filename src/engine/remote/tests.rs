@@ -228,6 +228,14 @@ fn specification(document: &Value, table: &TableInMemory) -> Specification {
 }
 
 fn released(document: &Value, table: &mut TableInMemory) -> Result<Manifest, EngineError> {
+    released_after(document, table, &EarlierDisclosures::default())
+}
+
+fn released_after(
+    document: &Value,
+    table: &mut TableInMemory,
+    earlier: &EarlierDisclosures,
+) -> Result<Manifest, EngineError> {
     let provenance = Provenance {
         id: None,
         series: None,
@@ -237,7 +245,7 @@ fn released(document: &Value, table: &mut TableInMemory) -> Result<Manifest, Eng
         reproducible: false,
     };
     let made_by = WritingEngine { engine: "memory".to_owned(), version: "1".to_owned() };
-    ordered(document, table, |order, table, control| {
+    ordered_after(document, table, earlier, |order, table, control| {
         let output = RemoteOutput { provenance: &provenance, made_by: made_by.clone(), parts: RemoteParts::Stay(None) };
         Ok(release_remotely(order, table, output, control)?.manifest)
     })
@@ -252,10 +260,18 @@ fn ordered<T>(
     table: &mut TableInMemory,
     run: impl Fn(&RemoteOrder<'_>, &mut dyn RemoteTable, &Control) -> Result<T, EngineError>,
 ) -> Result<T, EngineError> {
+    ordered_after(document, table, &EarlierDisclosures::default(), run)
+}
+
+fn ordered_after<T>(
+    document: &Value,
+    table: &mut TableInMemory,
+    earlier: &EarlierDisclosures,
+    run: impl Fn(&RemoteOrder<'_>, &mut dyn RemoteTable, &Control) -> Result<T, EngineError>,
+) -> Result<T, EngineError> {
     let specification = specification(document, table);
     let key = ReleaseKey::from_bytes([3; 32]);
-    let order = RemoteOrder { specification: &specification, key: &key, earlier: &EarlierDisclosures::default() };
-    run(&order, table, &Control::default())
+    run(&RemoteOrder { specification: &specification, key: &key, earlier }, table, &Control::default())
 }
 
 fn anatomy(l: u64) -> Value {
@@ -385,6 +401,17 @@ fn a_diagnosis_that_names_its_chapter_is_refused() {
 }
 
 /// The same through a column that is not published: ward says the team, and the team the disease.
+/// The attack: the ledger says that the disease is computed from an attribute that is published, which no row shows.
+#[test]
+fn a_tie_that_only_the_ledger_knows_is_refused() {
+    let mut earlier = EarlierDisclosures::default();
+    earlier.identities.function("disease", &["ward".to_owned()]).unwrap();
+    let mut table = patients(600);
+    let detail = refused(released_after(&anatomy(4), &mut table, &earlier));
+    assert!(detail.contains("disease") && detail.contains("ward"), "{detail}");
+    assert_eq!(table.written, 0);
+}
+
 #[test]
 fn a_dropped_column_that_ties_is_refused() {
     let patients = patients(600);
