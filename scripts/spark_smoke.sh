@@ -6,8 +6,8 @@
 # The vectors of tests/vectors/ranked.json must come out, row by row; a real table and the census are published, verified with the
 # original, and published again under the same key while an executor is killed: the parts must hold the same rows. No key, no plan
 # and no value may stand in the logs and events of the cluster. The command is killed in each phase, and the driver once: nothing
-# may be visible of it. A service publishes a table of the cluster, and is killed once. Needs Java 17, Python and protoc; Spark comes from PyPI unless
-# SPARK_HOME names it.
+# may be visible of it. A service publishes a table of the cluster, and is killed once. Needs Java 17, Python and protoc; Spark
+# comes from PyPI unless SPARK_HOME names it.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 rows=${1:-1000000}
