@@ -169,6 +169,13 @@ pub(super) fn parquet_files(folder: &Path) -> io::Result<Vec<File>> {
     paths.into_iter().map(File::open).collect()
 }
 
+/// Where a path leads; of one that is not there, as far as it is.
+fn resolved(path: &Path) -> PathBuf {
+    let there = path.ancestors().find_map(|start| Some((start, start.canonicalize().ok()?)));
+    let rest = |start| path.strip_prefix(start).unwrap_or(path);
+    there.map_or_else(|| path.to_owned(), |(start, real)| real.join(rest(start)))
+}
+
 /// Whether a table is a path that leads into a folder, or to one around it, wherever links go.
 #[cfg_attr(
     not(any(test, feature = "spark")),
@@ -176,7 +183,7 @@ pub(super) fn parquet_files(folder: &Path) -> io::Result<Vec<File>> {
 )]
 pub(super) fn overlaps(folder: &Path, table: &str) -> bool {
     let path = Path::new(table.strip_prefix("file://").unwrap_or(table));
-    let [folder, path] = [folder, path].map(|path| path.canonicalize().unwrap_or_else(|_| path.to_owned()));
+    let [folder, path] = [folder, path].map(resolved);
     path.starts_with(&folder) || (path.is_absolute() && folder.starts_with(&path))
 }
 

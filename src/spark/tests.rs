@@ -269,7 +269,9 @@ fn scratch_is_no_table_of_callers() {
     fs::create_dir_all(home.path().join("lake/t")).unwrap();
     std::os::unix::fs::symlink(&scratch, home.path().join("lake/link")).unwrap();
     let at = |place: &str| home.path().join(place).display().to_string();
-    for place in ["scratch", "scratch/guardian-1/t1.w", "scratch/later", "lake/link/guardian-1/t1.w", ""] {
+    for place in
+        ["scratch", "scratch/guardian-1/t1.w", "scratch/later", "lake/link/guardian-1/t1.w", "lake/link/later/t1.w", ""]
+    {
         assert!(overlaps(&scratch, &at(place)), "{place}");
         assert!(overlaps(&scratch, &format!("file://{}", at(place))), "{place}");
     }
