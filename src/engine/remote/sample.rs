@@ -3,7 +3,12 @@
 
 use ahash::AHashMap;
 
+use sha2::{Digest, Sha256};
+
 use crate::microdata::Interner;
+
+/// The longest text that is kept as it is, in bytes; of others the hash is, so that long cells take no memory.
+const MOST_KEPT: usize = 32;
 
 /// Some rows, by codes of their cells.
 #[derive(Default)]
@@ -24,7 +29,12 @@ impl RowSample {
                 self.0.push(SampledColumn::default());
             }
             let SampledColumn { values, codes } = &mut self.0[column];
-            codes.push(cell.map_or(0, |cell| values.intern(cell) + 1));
+            let mut code = |cell: &[u8]| match cell.len() {
+                0..=MOST_KEPT => values.intern(cell),
+                // a byte longer than any text that is kept
+                _ => values.intern(&[Sha256::digest(cell).as_slice(), &[0]].concat()),
+            };
+            codes.push(cell.map_or(0, |cell| code(cell) + 1));
         }
     }
 
