@@ -117,6 +117,17 @@ pub(super) fn must_be_here(dataset: &DatasetRecord) -> Result<(), InputError> {
     Err(InputError::Refused(Problem::new(Kind::RowsElsewhere, detail)))
 }
 
+/// Refuses a dataset that was purged meanwhile, where no row of it is missed.
+///
+/// # Errors
+/// [`InputError::Purged`], or the store's.
+pub(super) fn must_stand(env: &InputEnv, dataset: &DatasetRecord) -> Result<(), InputError> {
+    match env.handle.block_on(env.store.dataset(&dataset.tenant, dataset.id))? {
+        Some(now) if now.purged_at.is_none() => Ok(()),
+        _ => Err(InputError::Purged),
+    }
+}
+
 /// Why a chunk is missing: the dataset was purged meanwhile, or the store lost it.
 pub(super) fn missing(env: &InputEnv, dataset: &DatasetRecord) -> InputError {
     match env.handle.block_on(env.store.dataset(&dataset.tenant, dataset.id)) {

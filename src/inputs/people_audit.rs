@@ -9,6 +9,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use uuid::Uuid;
 
+use super::columns::must_stand;
 use super::context::JobContext;
 use super::env::InputEnv;
 use super::error::InputError;
@@ -120,7 +121,10 @@ impl<'a> PeopleAudit<'a> {
     /// [`PeopleAuditError`]
     pub(crate) fn derive(env: &'a InputEnv, job: &'a JobContext, control: &Control) -> Result<Self, PeopleAuditError> {
         let stored = match &job.copied {
-            Some(copied) => StoredRows::of_copy(env, &job.dataset, Arc::clone(copied), job.columns.clone()),
+            Some(copied) => {
+                must_stand(env, &job.dataset)?;
+                StoredRows::of_copy(env, &job.dataset, Arc::clone(copied), job.columns.clone())
+            }
             None => StoredRows::open(env, &job.dataset)?,
         };
         let registry = env.handle.block_on(env.store.people_registry(&job.dataset.tenant))?;
