@@ -134,14 +134,19 @@ impl<'a> Upload<'a> {
             let detail = "keep chooses among rows, which stay in the engine: bound them in a view, or upload the table";
             return Err(Problem::new(Kind::MalformedRequest, detail));
         }
+        if !request.options.types.is_empty() {
+            let detail = "types are those of the table in the engine: cast its columns in a view, or upload the table";
+            return Err(Problem::new(Kind::MalformedRequest, detail));
+        }
         let place = request.place.clone().ok_or_else(|| Problem::new(Kind::Internal, "a table without a place"))?;
         let copy = self.service.engines.find(&self.caller.tenant, &place)?.copy(&place.table, control);
         let copy = copy.map_err(unread)?;
         let open = |request: &UploadRequest| -> Result<Box<dyn TableReader>, Problem> {
             Ok(Box::new(ParquetFiles::new(copy.files().map_err(unread)?, &request.limits)?))
         };
-        // of no body
-        self.store_table(request, open, &|| Ok(0))
+        // of no body; a table whose caller has gone is not registered
+        let waited_for = || control.check().map(|()| 0).map_err(|_| unread(RemoteError::Cancelled));
+        self.store_table(request, open, &waited_for)
     }
 
     fn store_table(

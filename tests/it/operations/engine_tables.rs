@@ -222,6 +222,7 @@ async fn only_listed_tables_of_engines_are_read() {
     lake.register("", "none").await.problem(422, "empty-table");
     lake.register("keep=1&subject=id", "visits").await.problem(400, "malformed-request");
     lake.register("delimiter=tab", "visits").await.problem(400, "malformed-request");
+    lake.register("types=age:text", "visits").await.problem(400, "malformed-request");
     for (fault, reason) in [(EngineFault::Unreachable, "unreachable"), (EngineFault::Failing, "failed")] {
         lake.engine.set(fault);
         let problem = lake.register("", "visits").await.problem(422, "source-unreadable");
