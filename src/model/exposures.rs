@@ -6,9 +6,10 @@
 use super::cells::{PublishedRows, TableCells};
 use super::groups::RowGroups;
 use super::inference::{
-    AttributeColumn, BucketValues, InferredByOthers, InferredRows, RowKnowledge, RowsByBucket, inferred_in_part,
-    inferred_through_buckets, row_knowledge,
+    AttributeColumn, BucketValues, InferredByOthers, RowKnowledge, RowsByBucket, inferred_in_part,
+    inferred_through_buckets, row_knowledge, unique_rows,
 };
+use super::inferred_rows::InferredRows;
 use crate::control::{Cancelled, Control};
 use crate::microdata::{Attr, AttrSet, CellShape, Column};
 use crate::publication::{PublishedTable, RowMeaning};
@@ -225,8 +226,8 @@ impl<'a> KnownPart<'a> {
             unique
         } else {
             let columns = self.columns.iter().filter(|of| attributes.contains(of.attribute));
-            let columns: Vec<AttributeColumn<'_>> = columns.copied().collect();
-            row_knowledge(self.rows, &columns, control)?.unique
+            let columns: Vec<&Column> = columns.map(|of| of.column).collect();
+            unique_rows(self.rows, &columns, control)?
         };
         Ok(Some(UniqueRows { part: self.part, attributes, unique, of: self.rows as u64 }))
     }

@@ -1,7 +1,8 @@
 //! Rows whose value of a column follows from other columns of a part, or from their bucket.
 
 use super::groups::RowGroups;
-use super::tuples::{AgreeingRows, PackedTuples};
+use super::inferred_rows::{AgreeingRows, InferredRows};
+use super::tuples::PackedRows;
 use crate::control::{Cancelled, Control};
 use crate::microdata::{Attr, Column};
 
@@ -10,27 +11,6 @@ const TOLERANCE: f64 = 1e-9;
 
 /// Binary digits of shares that are summed over rows: 2^32 of them are less than a word holds.
 const SHARE_BITS: u32 = 31;
-
-/// Rows of which a reader infers the value of a column.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
-pub struct InferredRows {
-    /// Rows with one possible value.
-    pub fixed: u64,
-    /// Rows whose likeliest value has a probability above 1/2; those with one possible value too.
-    pub likely: u64,
-}
-
-impl InferredRows {
-    fn add(&mut self, rows: u64, fixed: bool, likely: bool) {
-        self.fixed += if fixed { rows } else { 0 };
-        self.likely += if fixed || likely { rows } else { 0 };
-    }
-
-    fn add_agreeing(&mut self, agreeing: AgreeingRows) {
-        let AgreeingRows { rows, most } = agreeing;
-        self.add(u64::from(rows), most == rows, u64::from(most) * 2 > u64::from(rows));
-    }
-}
 
 /// Rows whose value of a column follows from their group: the column stands beside the columns of the groups.
 ///
@@ -82,22 +62,42 @@ pub fn row_knowledge(
     columns: &[AttributeColumn<'_>],
     control: &Control,
 ) -> Result<RowKnowledge, Cancelled> {
-    let whole = RowGroups::whole(rows);
-    let packed: Vec<&Column> = columns.iter().map(|of| of.column).collect();
-    let mut by_others = Vec::with_capacity(columns.len());
-    if let Some(tuples) = PackedTuples::new(&whole, &packed, control)? {
-        let unique = tuples.unique();
-        if columns.len() > 1 {
-            by_tuples(tuples, columns, &mut by_others, control)?;
+    let alone = columns.len() < 2;
+    let packed = || columns.iter().map(|of| of.column).collect();
+    if let Some(packed) = PackedRows::new(rows, None, packed()) {
+        if alone {
+            return Ok(RowKnowledge { unique: packed.unique(control)?, by_others: Vec::new() });
         }
-        return Ok(RowKnowledge { unique, by_others });
+        let (unique, inferred) = packed.inferred(control)?;
+        return Ok(RowKnowledge { unique, by_others: by_others(columns, inferred).collect() });
     }
-    if columns.len() > 1 {
+    let whole = RowGroups::whole(rows);
+    let mut by_others = Vec::with_capacity(columns.len());
+    if !alone {
         halve(&whole, columns, &mut by_others, control)?;
     }
-    let groups = whole.refined(&packed, control)?;
-    let unique = groups.sizes().iter().filter(|size| **size == 1).count() as u64;
-    Ok(RowKnowledge { unique, by_others })
+    Ok(RowKnowledge { unique: unique_in(&whole.refined(&packed(), control)?), by_others })
+}
+
+/// The rows that are unique in all columns.
+///
+/// # Errors
+/// [`Cancelled`]
+pub(super) fn unique_rows(rows: usize, columns: &[&Column], control: &Control) -> Result<u64, Cancelled> {
+    match PackedRows::new(rows, None, columns.to_vec()) {
+        Some(packed) => packed.unique(control),
+        None => Ok(unique_in(&RowGroups::whole(rows).refined(columns, control)?)),
+    }
+}
+
+/// The rows that are groups of their own.
+fn unique_in(groups: &RowGroups) -> u64 {
+    groups.sizes().iter().filter(|size| **size == 1).count() as u64
+}
+
+/// Columns with the rows that are inferred of each.
+fn by_others(columns: &[AttributeColumn<'_>], inferred: Vec<InferredRows>) -> impl Iterator<Item = InferredByOthers> {
+    columns.iter().zip(inferred).map(|(of, inferred)| InferredByOthers { attribute: of.attribute, inferred })
 }
 
 /// A column with its attribute.
@@ -122,9 +122,10 @@ fn halve(
         found.extend(columns.iter().map(|of| InferredByOthers { attribute: of.attribute, inferred }));
         return Ok(());
     }
-    let packed: Vec<&Column> = columns.iter().map(|of| of.column).collect();
-    if let Some(tuples) = PackedTuples::new(groups, &packed, control)? {
-        return by_tuples(tuples, columns, found, control);
+    let packed = columns.iter().map(|of| of.column).collect();
+    if let Some(packed) = PackedRows::new(groups.of_row().len(), Some(groups), packed) {
+        found.extend(by_others(columns, packed.inferred(control)?.1));
+        return Ok(());
     }
     let (left, right) = columns.split_at(columns.len() / 2);
     let by = |half: &[AttributeColumn<'_>]| {
@@ -135,24 +136,10 @@ fn halve(
     halve(&by(left)?, right, found, control)
 }
 
-/// The rows whose value of a column follows from the others of their tuples.
-fn by_tuples(
-    tuples: PackedTuples,
-    columns: &[AttributeColumn<'_>],
-    found: &mut Vec<InferredByOthers>,
-    control: &Control,
-) -> Result<(), Cancelled> {
-    let mut inferred = vec![InferredRows::default(); columns.len()];
-    tuples.each_column(control, |at, agreeing| inferred[at].add_agreeing(agreeing))?;
-    let by_others =
-        |(of, inferred): (&AttributeColumn<'_>, InferredRows)| InferredByOthers { attribute: of.attribute, inferred };
-    found.extend(columns.iter().zip(inferred).map(by_others));
-    Ok(())
-}
-
 /// Rows in the order of their buckets, and in a bucket in their own.
 struct BucketOrder {
-    rows: Vec<u32>,
+    /// `None` where they stand so.
+    rows: Option<Vec<u32>>,
     /// First row of each bucket, and one more.
     starts: Vec<usize>,
 }
@@ -165,16 +152,39 @@ impl BucketOrder {
         for at in 1..starts.len() {
             starts[at] += starts[at - 1];
         }
-        let mut ends = starts.clone();
-        let mut rows = vec![0_u32; labels.len()];
-        for (row, &label) in labels.iter().enumerate() {
-            let end = &mut ends[below(label)];
-            rows[*end] = row as u32;
-            *end += 1;
-        }
+        let rows = (!labels.is_sorted()).then(|| {
+            let mut ends = starts.clone();
+            let mut rows = vec![0_u32; labels.len()];
+            for (row, &label) in labels.iter().enumerate() {
+                let end = &mut ends[below(label)];
+                rows[*end] = row as u32;
+                *end += 1;
+            }
+            rows
+        });
         // rows of no bucket come last
         starts.truncate(buckets + 1);
         Self { rows, starts }
+    }
+
+    fn row(&self, at: usize) -> usize {
+        self.rows.as_ref().map_or(at, |rows| rows[at] as usize)
+    }
+
+    /// The rows of a bucket.
+    fn of(&self, bucket: usize) -> impl Iterator<Item = usize> {
+        (self.starts[bucket]..self.starts[bucket + 1]).map(|at| self.row(at))
+    }
+
+    /// Calls `look` with the sorted cells of each bucket.
+    fn each_bucket(&self, column: &Column, mut look: impl FnMut(&[u32])) {
+        let mut cells: Vec<u32> = Vec::new();
+        for bucket in 0..self.starts.len() - 1 {
+            cells.clear();
+            cells.extend(self.of(bucket).map(|row| column.codes.get(row)));
+            cells.sort_unstable();
+            look(&cells);
+        }
     }
 }
 
@@ -189,6 +199,7 @@ struct KnownValueCount {
 pub(super) struct BucketValues {
     /// First entry of each bucket, and one more.
     starts: Vec<usize>,
+    /// Empty where no bucket can reveal a value.
     entries: Vec<KnownValueCount>,
     /// Rows of each bucket, in the part of the column.
     sizes: Vec<u32>,
@@ -200,8 +211,7 @@ pub(super) struct BucketValues {
 
 impl BucketValues {
     pub(super) fn new(labels: &[u32], column: &Column, buckets: usize) -> Self {
-        let BucketOrder { rows, starts } = BucketOrder::new(labels, buckets);
-        let codes = column.codes.gather(&rows);
+        let order = BucketOrder::new(labels, buckets);
         let mut values = Self {
             starts: Vec::with_capacity(buckets + 1),
             entries: Vec::new(),
@@ -209,21 +219,25 @@ impl BucketValues {
             shares: Vec::with_capacity(buckets),
             codes: column.domain.len(),
         };
-        let mut cells: Vec<u32> = Vec::new();
-        for bounds in starts.windows(2) {
-            cells.clear();
-            cells.extend((bounds[0]..bounds[1]).map(|at| codes.get(at)));
-            cells.sort_unstable();
-            values.starts.push(values.entries.len());
+        let mut entries = 0;
+        order.each_bucket(column, |cells| {
+            values.starts.push(entries);
             let mut most = 0;
             for run in cells.chunk_by(|a, b| a == b) {
-                values.entries.push(KnownValueCount { value: run[0], count: run.len() as u32 });
+                entries += 1;
                 most = most.max(run.len());
             }
             values.sizes.push(cells.len() as u32);
             values.shares.push(((most as u64) << SHARE_BITS).div_ceil(cells.len().max(1) as u64));
+        });
+        values.starts.push(entries);
+        if values.can_reveal() {
+            values.entries.reserve_exact(entries);
+            order.each_bucket(column, |cells| {
+                let entry = |run: &[u32]| KnownValueCount { value: run[0], count: run.len() as u32 };
+                values.entries.extend(cells.chunk_by(|a, b| a == b).map(entry));
+            });
         }
-        values.starts.push(values.entries.len());
         values
     }
 
@@ -244,7 +258,8 @@ impl BucketValues {
 
     /// Cells that are compared for the rows of a part at most.
     pub(super) fn work(&self, labels: &[u32]) -> u64 {
-        labels.iter().map(|&label| self.of(label).len() as u64).sum()
+        let entries = |label: u32| self.starts[label as usize + 1] - self.starts[label as usize];
+        labels.iter().map(|&label| entries(label) as u64).sum()
     }
 }
 
@@ -255,12 +270,12 @@ pub(super) struct RowsByBucket<'a> {
 }
 
 impl<'a> RowsByBucket<'a> {
+    /// The rows, where `values` can reveal one.
     pub(super) fn new(labels: &'a [u32], values: &BucketValues) -> Self {
         let order = BucketOrder::new(labels, values.sizes.len());
         let mut buckets: Vec<usize> = (0..values.sizes.len()).collect();
         buckets.sort_by_key(|&bucket| values.sizes[bucket]);
-        let of_bucket = |bucket: usize| &order.rows[order.starts[bucket]..order.starts[bucket + 1]];
-        Self { labels, rows: buckets.into_iter().flat_map(of_bucket).copied().collect() }
+        Self { labels, rows: buckets.into_iter().flat_map(|bucket| order.of(bucket)).map(|row| row as u32).collect() }
     }
 
     /// The labels of the rows of the wanted groups, group after group, each in this order; and the end of each group.

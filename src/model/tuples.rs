@@ -1,14 +1,24 @@
 //! Tuples of few bits as words, which are sorted digit by digit where a hash table would miss the caches.
+//!
+//! A large table is taken in pieces: rows that agree in all columns but one are in the same piece, whatever pieces the codes of another
+//! column make. So the lists of words stay short, and processors take pieces side by side.
 
 use rayon::prelude::*;
 
 use super::groups::RowGroups;
+use super::inferred_rows::{AgreeingRows, InferredRows};
 use crate::control::{Cancelled, Control};
 use crate::microdata::Column;
 use crate::with_codes;
 
 /// Bits by which one pass sorts.
 const DIGIT_BITS: u32 = 11;
+
+/// Rows of a piece, about.
+const PIECE_ROWS: usize = 1 << 20;
+
+/// Rows that are looked at to find the pieces.
+const SAMPLED_ROWS: usize = 1 << 14;
 
 /// Where a word holds the codes of a column.
 #[derive(Clone, Copy)]
@@ -33,21 +43,6 @@ fn bits(values: usize) -> u32 {
 struct CountedTuple {
     word: u64,
     rows: u32,
-}
-
-/// The rows of a group that agree in all columns but one.
-#[derive(Clone, Copy, Default)]
-pub(super) struct AgreeingRows {
-    /// The rows.
-    pub(super) rows: u32,
-    /// Those with the most frequent value of the one column.
-    pub(super) most: u32,
-}
-
-/// The distinct tuples of groups of rows by some columns. The first column has the lowest bits of a word, the group the highest.
-pub(super) struct PackedTuples {
-    fields: Vec<WordField>,
-    tuples: CountedTuples,
 }
 
 /// Distinct tuples in the order of their words.
@@ -79,6 +74,27 @@ impl CountedTuples {
         words.truncate(tuples);
         Self::Narrow { words, row_bits }
     }
+
+    /// Number of tuples that one row has.
+    fn unique(&self) -> u64 {
+        let unique = match self {
+            Self::Narrow { words, row_bits } => {
+                words.iter().filter(|word| unpacked(**word, *row_bits).rows == 1).count()
+            }
+            Self::Wide(tuples) => tuples.iter().filter(|tuple| tuple.rows == 1).count(),
+        };
+        unique as u64
+    }
+
+    /// For each of `fields`, which stand in this order from the lowest bits, the rows inferred from all others.
+    fn inferred(self, fields: &[WordField], control: &Control) -> Result<Vec<InferredRows>, Cancelled> {
+        match self {
+            Self::Narrow { words, row_bits } => {
+                columns_in_turn(words, fields, |word| unpacked(*word, row_bits), control)
+            }
+            Self::Wide(tuples) => columns_in_turn(tuples, fields, |tuple| *tuple, control),
+        }
+    }
 }
 
 /// A tuple of [`CountedTuples::Narrow`].
@@ -86,61 +102,214 @@ const fn unpacked(word: u64, row_bits: u32) -> CountedTuple {
     CountedTuple { word: word >> row_bits, rows: (word & ((1 << row_bits) - 1)) as u32 }
 }
 
-impl PackedTuples {
+/// Rows whose tuples fit into words, by groups if there are several.
+pub(super) struct PackedRows<'a> {
+    rows: usize,
+    groups: Option<&'a RowGroups>,
+    columns: Vec<&'a Column>,
+}
+
+/// By what a row is in a piece.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum PieceKey {
+    Group,
+    Column(usize),
+}
+
+/// Pieces of the rows, by ranges of keys.
+struct RowPieces {
+    key: PieceKey,
+    /// The least key of each piece but the first.
+    bounds: Vec<u32>,
+    /// Sampled rows in the largest piece.
+    largest: usize,
+}
+
+impl RowPieces {
+    /// The keys of piece `at`, the last one included.
+    fn keys(&self, at: usize) -> (u32, u32) {
+        let first = at.checked_sub(1).map_or(0, |before| self.bounds[before]);
+        (first, self.bounds.get(at).map_or(u32::MAX, |next| next - 1))
+    }
+}
+
+/// What is looked for in the pieces.
+struct PiecesInTurn {
+    /// The columns, the one with the lowest bits first.
+    order: Vec<usize>,
+    /// How many of them, from the first, are inferred from all others.
+    inferred: usize,
+    /// `None` for all rows at once.
+    pieces: Option<RowPieces>,
+}
+
+impl<'a> PackedRows<'a> {
     /// The tuples of `columns` in each of `groups`; `None` where a word does not hold them.
-    pub(super) fn new(groups: &RowGroups, columns: &[&Column], control: &Control) -> Result<Option<Self>, Cancelled> {
-        let mut fields = Vec::with_capacity(columns.len());
+    pub(super) fn new(rows: usize, groups: Option<&'a RowGroups>, columns: Vec<&'a Column>) -> Option<Self> {
+        let groups = groups.filter(|groups| groups.sizes().len() > 1);
+        let packed = Self { rows, groups, columns };
+        (packed.used() <= u64::BITS).then_some(packed)
+    }
+
+    /// Bits of a word that are used.
+    fn used(&self) -> u32 {
+        let columns: u32 = self.columns.iter().map(|column| bits(column.domain.len())).sum();
+        columns + bits(self.groups.map_or(1, |groups| groups.sizes().len()))
+    }
+
+    /// Number of rows that no other row of their group equals.
+    ///
+    /// # Errors
+    /// [`Cancelled`]
+    pub(super) fn unique(&self, control: &Control) -> Result<u64, Cancelled> {
+        let pieces = self.pieces(PIECE_ROWS, None);
+        let order = (0..self.columns.len()).collect();
+        Ok(self.in_pieces(PiecesInTurn { order, inferred: 0, pieces }, control)?.0)
+    }
+
+    /// The same, and for each column the rows of which it follows from all others and the group.
+    ///
+    /// # Errors
+    /// [`Cancelled`]
+    pub(super) fn inferred(&self, control: &Control) -> Result<(u64, Vec<InferredRows>), Cancelled> {
+        self.inferred_by(PIECE_ROWS, control)
+    }
+
+    fn inferred_by(&self, piece: usize, control: &Control) -> Result<(u64, Vec<InferredRows>), Cancelled> {
+        let mut order: Vec<usize> = (0..self.columns.len()).collect();
+        let pieces = self.pieces(piece, None);
+        let split = match pieces.as_ref().map(|pieces| pieces.key) {
+            Some(PieceKey::Column(split)) => Some(split),
+            Some(PieceKey::Group) | None => None,
+        };
+        if let Some(split) = split {
+            order[split..].rotate_left(1);
+        }
+        let inferred = self.columns.len() - usize::from(split.is_some());
+        let turn = PiecesInTurn { order: order.clone(), inferred, pieces };
+        let (unique, mut found) = self.in_pieces(turn, control)?;
+        if let Some(split) = split {
+            // rows that agree in all but this column may be in several of its pieces
+            order.rotate_right(1);
+            let pieces = self.pieces(piece, Some(split));
+            let (_, by_others) = self.in_pieces(PiecesInTurn { order, inferred: 1, pieces }, control)?;
+            found.splice(split..split, by_others);
+        }
+        Ok((unique, found))
+    }
+
+    /// Pieces of about `piece` rows by the best key, which is not the column `except`; `None` where all rows are one.
+    fn pieces(&self, piece: usize, except: Option<usize>) -> Option<RowPieces> {
+        let wanted = self.rows.div_ceil(piece);
+        if wanted < 2 {
+            return None;
+        }
+        if self.groups.is_some() {
+            return Some(self.pieces_by(PieceKey::Group, wanted)).filter(|pieces| !pieces.bounds.is_empty());
+        }
+        let columns = (0..self.columns.len()).filter(|column| Some(*column) != except);
+        let pieces = columns.map(|column| self.pieces_by(PieceKey::Column(column), wanted));
+        pieces.min_by_key(|pieces| pieces.largest).filter(|pieces| !pieces.bounds.is_empty())
+    }
+
+    /// Pieces by the quantiles of the keys of some rows.
+    fn pieces_by(&self, key: PieceKey, wanted: usize) -> RowPieces {
+        // an odd step meets the rows of tables that repeat themselves
+        let step = (self.rows / SAMPLED_ROWS) | 1;
+        let mut sampled: Vec<u32> = match key {
+            PieceKey::Group => {
+                self.groups.into_iter().flat_map(|of| of.of_row().iter().step_by(step)).copied().collect()
+            }
+            PieceKey::Column(column) => {
+                let codes = &self.columns[column].codes;
+                (0..self.rows).step_by(step).map(|row| codes.get(row)).collect()
+            }
+        };
+        sampled.sort_unstable();
+        let quantile = |at: usize| sampled[sampled.len() * at / wanted];
+        let mut bounds: Vec<u32> = (1..wanted).map(quantile).filter(|bound| *bound > sampled[0]).collect();
+        bounds.dedup();
+        let ends = bounds.iter().map(|bound| sampled.partition_point(|key| key < bound)).chain([sampled.len()]);
+        let (mut start, mut largest) = (0, 0);
+        for end in ends {
+            largest = largest.max(end - start);
+            start = end;
+        }
+        RowPieces { key, bounds, largest }
+    }
+
+    /// The unique rows, and the inferred ones of each column that is asked for.
+    fn in_pieces(&self, turn: PiecesInTurn, control: &Control) -> Result<(u64, Vec<InferredRows>), Cancelled> {
+        let mut fields = Vec::with_capacity(turn.order.len());
         let mut shift = 0;
-        for column in columns {
-            let bits = bits(column.domain.len());
+        for &column in &turn.order {
+            let bits = bits(self.columns[column].domain.len());
             fields.push(WordField { shift, bits });
             shift += bits;
         }
-        let used = shift + bits(groups.sizes().len());
-        if used > u64::BITS {
-            return Ok(None);
-        }
-        // the groups take no bits where there is one, and no shift can be too large then
-        let mut words = vec![0; groups.of_row().len()];
-        words
-            .par_chunks_mut(Control::STRIDE)
-            .zip(groups.of_row().par_chunks(Control::STRIDE))
-            .enumerate()
-            .try_for_each(|(at, (words, groups))| {
-                control.check()?;
-                words.iter_mut().zip(groups).for_each(|(word, &group)| *word = u64::from(group).unbounded_shl(shift));
-                let rows = at * Control::STRIDE..at * Control::STRIDE + words.len();
-                for (column, field) in columns.iter().zip(&fields).filter(|(_, field)| field.bits > 0) {
-                    with_codes!(&column.codes, codes => {
-                        let codes = &codes[rows.clone()];
-                        words.iter_mut().zip(codes).for_each(|(word, &code)| *word |= u64::from(code) << field.shift);
-                    });
-                }
-                Ok(())
-            })?;
-        sort_by_field(&mut words, WordField { shift: 0, bits: used }, |word| *word, control)?;
-        Ok(Some(Self { fields, tuples: CountedTuples::new(words, used) }))
+        let pieces = turn.pieces.as_ref().map_or(1, |pieces| pieces.bounds.len() + 1);
+        let found = (0..pieces).into_par_iter().map(|at| {
+            let rows = self.rows_of(turn.pieces.as_ref(), at);
+            let mut words = self.words(&rows, &turn.order, &fields, control)?;
+            drop(rows);
+            sort_by_field(&mut words, WordField { shift: 0, bits: self.used() }, |word| *word, control)?;
+            let tuples = CountedTuples::new(words, self.used());
+            Ok((tuples.unique(), tuples.inferred(&fields[..turn.inferred], control)?))
+        });
+        found.try_reduce(
+            || (0, vec![InferredRows::default(); turn.inferred]),
+            |(unique, mut sums), (more, inferred)| {
+                sums.iter_mut().zip(inferred).for_each(|(sum, of)| *sum += of);
+                Ok((unique + more, sums))
+            },
+        )
     }
 
-    /// Number of tuples that one row has.
-    pub(super) fn unique(&self) -> u64 {
-        let unique = match &self.tuples {
-            CountedTuples::Narrow { words, row_bits } => {
-                words.iter().filter(|word| unpacked(**word, *row_bits).rows == 1).count()
+    /// The rows of a piece.
+    fn rows_of(&self, pieces: Option<&RowPieces>, at: usize) -> Vec<u32> {
+        let Some(pieces) = pieces else { return (0..self.rows as u32).collect() };
+        let (first, last) = pieces.keys(at);
+        let mut rows = Vec::with_capacity(self.rows / (pieces.bounds.len() + 1));
+        match pieces.key {
+            PieceKey::Group => {
+                let groups = self.groups.into_iter().flat_map(|of| of.of_row()).zip(0..);
+                rows.extend(groups.filter(|(group, _)| (first..=last).contains(*group)).map(|(_, row)| row));
             }
-            CountedTuples::Wide(tuples) => tuples.iter().filter(|tuple| tuple.rows == 1).count(),
-        };
-        unique as u64
+            PieceKey::Column(column) => with_codes!(&self.columns[column].codes, codes => {
+                let keys = u64::from(first)..=u64::from(last);
+                let codes = codes.iter().zip(0..);
+                rows.extend(codes.filter(|(code, _)| keys.contains(&u64::from(**code))).map(|(_, row)| row));
+            }),
+        }
+        rows
     }
 
-    /// For each column in turn, calls `look` with its index and with each group of rows that agree in all others.
-    pub(super) fn each_column(self, control: &Control, look: impl FnMut(usize, AgreeingRows)) -> Result<(), Cancelled> {
-        match self.tuples {
-            CountedTuples::Narrow { words, row_bits } => {
-                columns_in_turn(words, &self.fields, |word| unpacked(*word, row_bits), control, look)
+    /// The words of rows.
+    fn words(
+        &self,
+        rows: &[u32],
+        order: &[usize],
+        fields: &[WordField],
+        control: &Control,
+    ) -> Result<Vec<u64>, Cancelled> {
+        let shift = fields.iter().map(|field| field.bits).sum::<u32>();
+        let mut words = vec![0; rows.len()];
+        words.par_chunks_mut(Control::STRIDE).zip(rows.par_chunks(Control::STRIDE)).try_for_each(|(words, rows)| {
+            control.check()?;
+            if let Some(groups) = self.groups {
+                let groups = rows.iter().map(|row| groups.of_row()[*row as usize]);
+                // a group takes a bit at least, so that the shift is below 64
+                words.iter_mut().zip(groups).for_each(|(word, group)| *word = u64::from(group) << shift);
             }
-            CountedTuples::Wide(tuples) => columns_in_turn(tuples, &self.fields, |tuple| *tuple, control, look),
-        }
+            for (&column, field) in order.iter().zip(fields).filter(|(_, field)| field.bits > 0) {
+                with_codes!(&self.columns[column].codes, codes => {
+                    let codes = rows.iter().map(|row| u64::from(codes[*row as usize]));
+                    words.iter_mut().zip(codes).for_each(|(word, code)| *word |= code << field.shift);
+                });
+            }
+            Ok(())
+        })?;
+        Ok(words)
     }
 }
 
@@ -151,22 +320,22 @@ fn columns_in_turn<T: Copy + Default>(
     fields: &[WordField],
     counted: impl Fn(&T) -> CountedTuple,
     control: &Control,
-    mut look: impl FnMut(usize, AgreeingRows),
-) -> Result<(), Cancelled> {
-    for (at, &field) in fields.iter().enumerate() {
+) -> Result<Vec<InferredRows>, Cancelled> {
+    let mut found = vec![InferredRows::default(); fields.len()];
+    for (at, (&field, inferred)) in fields.iter().zip(&mut found).enumerate() {
         let others = !field.mask();
         for run in tuples.chunk_by(|one, next| counted(one).word & others == counted(next).word & others) {
             let agree = |sum: AgreeingRows, tuple: &T| {
                 let rows = counted(tuple).rows;
                 AgreeingRows { rows: sum.rows + rows, most: sum.most.max(rows) }
             };
-            look(at, run.iter().fold(AgreeingRows::default(), agree));
+            inferred.add_agreeing(run.iter().fold(AgreeingRows::default(), agree));
         }
         if at + 1 < fields.len() {
             sort_by_field(&mut tuples, field, |tuple| counted(tuple).word, control)?;
         }
     }
-    Ok(())
+    Ok(found)
 }
 
 /// Sorts by the bits of a field; stable.
@@ -211,19 +380,21 @@ mod tests {
 
     use super::super::groups::tests::table;
     use super::*;
-    use crate::microdata::Attr;
+    use crate::microdata::{Attr, Table};
 
-    /// Of each group of rows that agree in all columns but one, their number and that of the most frequent value; by definition.
-    fn agreeing(table: &crate::microdata::Table, columns: &[Attr], one: usize) -> Vec<(u32, u32)> {
+    /// The rows whose value of column `one` follows from those of the other columns; by definition.
+    fn inferred(table: &Table, columns: &[Attr], one: usize) -> InferredRows {
         let mut groups = std::collections::BTreeMap::<Vec<u32>, std::collections::BTreeMap<u32, u32>>::new();
         for row in 0..table.rows() {
             let code = |attr: Attr| table.column(attr).codes.get(row);
             let others = columns.iter().enumerate().filter(|(at, _)| *at != one).map(|(_, attr)| code(*attr));
             *groups.entry(others.collect()).or_default().entry(code(columns[one])).or_default() += 1;
         }
-        let mut found: Vec<(u32, u32)> =
-            groups.values().map(|values| (values.values().sum(), *values.values().max().unwrap())).collect();
-        found.sort_unstable();
+        let mut found = InferredRows::default();
+        for values in groups.values() {
+            let (rows, most) = (values.values().sum::<u32>(), *values.values().max().unwrap());
+            found.add(u64::from(rows), values.len() == 1, 2 * most > rows);
+        }
         found
     }
 
@@ -233,23 +404,40 @@ mod tests {
             values in prop::collection::vec(prop::sample::select(vec![1u32, 2, 3, 300, 70_000]), 5),
             rows in prop::collection::vec(prop::collection::vec(prop_oneof![4 => 0u32..3, 1 => any::<u32>()], 5), 0..60),
             grouped in 0usize..3,
+            piece in 1usize..70,
         ) {
             let (table, control) = (table(&values, &rows), Control::default());
             let columns: Vec<Attr> = (0..5).map(Attr).collect();
             let all: Vec<&Column> = columns.iter().map(|attr| table.column(*attr)).collect();
             let groups = RowGroups::whole(rows.len()).refined(&all[..grouped], &control).unwrap();
             let bits: u32 = all[grouped..].iter().map(|column| bits(column.domain.len())).sum();
-            let packed = PackedTuples::new(&groups, &all[grouped..], &control).unwrap();
-            prop_assert_eq!(packed.is_some(), bits + super::bits(groups.sizes().len()) <= 64);
+            let groups = (grouped > 0).then_some(&groups);
+            let packed = PackedRows::new(rows.len(), groups, all[grouped..].to_vec());
+            let groups = groups.map_or(1, |groups| groups.sizes().len());
+            prop_assert_eq!(packed.is_some(), bits + super::bits(groups) <= 64);
             let Some(packed) = packed else { return Ok(()) };
             let whole = RowGroups::whole(rows.len()).refined(&all, &control).unwrap();
-            prop_assert_eq!(packed.unique(), whole.sizes().iter().filter(|size| **size == 1).count() as u64);
-            let mut found = vec![Vec::new(); all.len()];
-            packed.each_column(&control, |at, agree| found[grouped + at].push((agree.rows, agree.most))).unwrap();
-            for (at, found) in found.iter_mut().enumerate().skip(grouped) {
-                found.sort_unstable();
-                prop_assert_eq!(&*found, &agreeing(&table, &columns, at));
-            }
+            let unique = whole.sizes().iter().filter(|size| **size == 1).count() as u64;
+            let expected: Vec<_> = (grouped..5).map(|at| inferred(&table, &columns, at)).collect();
+            prop_assert_eq!(packed.unique(&control).unwrap(), unique);
+            prop_assert_eq!(packed.inferred(&control).unwrap(), (unique, expected.clone()));
+            prop_assert_eq!(packed.inferred_by(piece, &control).unwrap(), (unique, expected));
         }
+    }
+
+    #[test]
+    fn pieces_hold_about_as_many_rows_as_asked() {
+        let rows: Vec<Vec<u32>> = (0..4000).map(|row| vec![row % 2, row % 40, row / 3]).collect();
+        let table = table(&[2, 40, 2000], &rows);
+        let columns: Vec<&Column> = (0..3).map(|at| table.column(Attr(at))).collect();
+        let packed = PackedRows::new(rows.len(), None, columns).unwrap();
+        for except in [None, Some(0), Some(1), Some(2)] {
+            let pieces = packed.pieces(500, except).unwrap();
+            let sizes: Vec<usize> =
+                (0..=pieces.bounds.len()).map(|at| packed.rows_of(Some(&pieces), at).len()).collect();
+            assert_eq!((sizes.len(), sizes.iter().sum::<usize>()), (8, 4000), "{sizes:?}");
+            assert!(sizes.iter().all(|size| (400..=600).contains(size)), "{sizes:?}");
+        }
+        assert!(packed.pieces(4000, None).is_none());
     }
 }
