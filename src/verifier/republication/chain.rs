@@ -2,6 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::fmt;
+use std::num::NonZeroU32;
+
+use ahash::RandomState;
+use hashbrown::HashTable;
 
 use crate::control::{Cancelled, Control};
 use crate::verifier::definition::share::ShareOfRows;
@@ -79,16 +83,96 @@ type SignatureNumber = u32;
 type VersionNumber = u32;
 
 /// What is remembered of a person.
+#[derive(Clone, Copy)]
 struct ChainPerson {
     /// The signature on the last night with a row.
     signature: SignatureNumber,
     version: VersionNumber,
     /// What an adversary keeps of all signatures.
     remaining: SignatureNumber,
-    worst: ShareOfRows,
+    worst: SlotShare,
     /// The last label, and the night that had it.
     label: u32,
-    night: usize,
+    night: u32,
+}
+
+/// The share of the most frequent value among the slots of a signature.
+#[derive(Clone, Copy)]
+struct SlotShare {
+    count: u32,
+    of: u32,
+}
+
+impl SlotShare {
+    /// Of sorted values.
+    fn largest(values: &[Text]) -> Self {
+        let most = values.chunk_by(|a, b| a == b).map(<[Text]>::len).max().unwrap_or(0);
+        Self { count: most as u32, of: values.len() as u32 }
+    }
+
+    fn of_rows(self) -> ShareOfRows {
+        ShareOfRows::new(u64::from(self.count), u64::from(self.of))
+    }
+}
+
+/// The persons who were seen, side by side: a table of numbers is small however much is known of each.
+#[derive(Default)]
+struct ChainPersons {
+    numbers: HashTable<u32>,
+    hasher: RandomState,
+    /// By number.
+    hashes: Vec<[u8; 16]>,
+    known: Vec<ChainPerson>,
+}
+
+impl ChainPersons {
+    fn get(&self, person: &[u8; 16]) -> Option<&ChainPerson> {
+        let number = self.numbers.find(self.hasher.hash_one(person), |&at| self.hashes[at as usize] == *person)?;
+        Some(&self.known[*number as usize])
+    }
+
+    fn insert(&mut self, person: [u8; 16], known: ChainPerson) {
+        let Self { numbers, hasher, hashes, known: all } = self;
+        let hash = hasher.hash_one(person);
+        if let Some(&at) = numbers.find(hash, |&at| hashes[at as usize] == person) {
+            all[at as usize] = known;
+            return;
+        }
+        let number = hashes.len() as u32;
+        hashes.push(person);
+        all.push(known);
+        numbers.insert_unique(hash, number, |&at| hasher.hash_one(hashes[at as usize]));
+    }
+}
+
+/// The sets of persons that versions stood in. Nearly all stand in one.
+#[derive(Default)]
+struct StoodTogether {
+    /// By version; `None` before the first set.
+    first: Vec<Option<NonZeroU32>>,
+    more: HashMap<VersionNumber, Vec<NonZeroU32>>,
+    sets: u32,
+}
+
+impl StoodTogether {
+    /// The sets of a version.
+    fn of(&self, version: VersionNumber) -> impl Iterator<Item = NonZeroU32> {
+        let more = self.more.get(&version).into_iter().flatten();
+        self.first[version as usize].into_iter().chain(more.copied())
+    }
+
+    /// Puts versions into a set of their own.
+    fn join(&mut self, versions: &[VersionNumber]) {
+        self.sets += 1;
+        let Some(set) = NonZeroU32::new(self.sets) else { return };
+        for version in versions {
+            let first = &mut self.first[*version as usize];
+            match first {
+                None => *first = Some(set),
+                Some(_) => self.more.entry(*version).or_default().push(set),
+            }
+        }
+    }
 }
 
 /// Intersects the signatures of each person over nights that come one by one, and holds each night against those before it.
@@ -101,16 +185,14 @@ pub struct ChainAudit {
     numbers: HashMap<Vec<Text>, SignatureNumber>,
     /// By number.
     signatures: Vec<Vec<Text>>,
-    persons: HashMap<[u8; 16], ChainPerson>,
+    persons: ChainPersons,
     /// Persons who may have stood in several buckets.
     uncertain: HashSet<[u8; 16]>,
     /// Whether persons may be seen who came before.
     has_gap: bool,
     /// The parent of each version in the forest of components.
     parents: Vec<VersionNumber>,
-    /// The sets of persons that each version stood in, by number.
-    together: Vec<Vec<u32>>,
-    sets: u32,
+    together: StoodTogether,
 }
 
 impl ChainAudit {
@@ -126,7 +208,7 @@ impl ChainAudit {
     /// The number of persons so far.
     #[must_use]
     pub fn persons(&self) -> u64 {
-        (self.persons.len() + self.uncertain.len()) as u64
+        (self.persons.known.len() + self.uncertain.len()) as u64
     }
 
     /// Judges no entry from now on: persons may be seen who came on a night that is not known, or under other cells.
@@ -144,7 +226,9 @@ impl ChainAudit {
         for bucket in &night.buckets {
             control.check()?;
             for person in bucket.members.iter().flatten() {
-                let Some(known) = self.persons.get(person).filter(|known| known.night + 1 == number) else { continue };
+                let Some(known) = self.persons.get(person).filter(|known| known.night as usize + 1 == number) else {
+                    continue;
+                };
                 linked += 1;
                 equal += usize::from(known.label == bucket.label);
             }
@@ -163,12 +247,13 @@ impl ChainAudit {
     #[must_use]
     pub fn report(self) -> ChainReport {
         let mut worst: Option<ShareOfRows> = None;
-        for person in self.persons.values() {
-            worst = Some(worst.map_or(person.worst, |known| known.worse(person.worst)));
+        let persons = &self.persons.known;
+        for share in persons.iter().map(|person| person.worst.of_rows()) {
+            worst = Some(worst.map_or(share, |known| known.worse(share)));
         }
         ChainReport {
-            persons: self.persons.len() as u64,
-            above: self.persons.values().filter(|person| !self.keeps_guarantee(person.worst)).count() as u64,
+            persons: persons.len() as u64,
+            above: persons.iter().filter(|person| !self.keeps_guarantee(person.worst)).count() as u64,
             worst,
             faults: self.faults,
         }
@@ -190,7 +275,7 @@ impl ChainAudit {
         }
     }
 
-    fn keeps_guarantee(&self, share: ShareOfRows) -> bool {
+    fn keeps_guarantee(&self, share: SlotShare) -> bool {
         u128::from(share.count) * u128::from(self.l) <= u128::from(share.of)
     }
 
@@ -208,7 +293,7 @@ impl ChainAudit {
         if bucket.members.len() > bucket.signature.len() {
             self.fault(ChainFault::TooManyMembers, night);
         }
-        if !self.keeps_guarantee(largest_share(&bucket.signature)) {
+        if !self.keeps_guarantee(SlotShare::largest(&bucket.signature)) {
             self.fault(ChainFault::Guarantee, night);
         }
         let signature = self.number(&bucket.signature);
@@ -239,15 +324,15 @@ impl ChainAudit {
     /// Where a person stands tonight: the version, and whether it is new.
     fn stands(&mut self, person: [u8; 16], signature: SignatureNumber, at: BucketOfNight) -> (VersionNumber, bool) {
         let BucketOfNight { label, night } = at;
-        let Some(known) = self.persons.get(&person) else {
-            let (version, worst) = (self.new_version(), largest_share(&self.signatures[signature as usize]));
-            let remaining = signature;
+        let Some(&known) = self.persons.get(&person) else {
+            let (version, worst) = (self.new_version(), SlotShare::largest(&self.signatures[signature as usize]));
+            let (remaining, night) = (signature, night as u32);
             self.persons.insert(person, ChainPerson { signature, version, remaining, worst, label, night });
             return (version, true);
         };
         let (before, left, version) = (known.signature, known.remaining, known.version);
         let remaining = if left == signature { left } else { self.intersected(left, signature) };
-        let share = largest_share(&self.signatures[remaining as usize]);
+        let share = SlotShare::largest(&self.signatures[remaining as usize]);
         let is_new = before != signature;
         if is_new {
             let (old, new) = (&self.signatures[before as usize], &self.signatures[signature as usize]);
@@ -256,25 +341,24 @@ impl ChainAudit {
             }
         }
         let version = if is_new { self.new_version() } else { version };
-        if let Some(known) = self.persons.get_mut(&person) {
-            let worst = if share.exceeds(known.worst) { share } else { known.worst };
-            *known = ChainPerson { signature, version, remaining, worst, label, night };
-        }
+        let worst = if share.of_rows().exceeds(known.worst.of_rows()) { share } else { known.worst };
+        let night = night as u32;
+        self.persons.insert(person, ChainPerson { signature, version, remaining, worst, label, night });
         (version, is_new)
     }
 
     fn new_version(&mut self) -> VersionNumber {
         let version = self.parents.len() as u32;
         self.parents.push(version);
-        self.together.push(Vec::new());
+        self.together.first.push(None);
         version
     }
 
     /// The versions were together before, or are of different components, which they join.
     fn stand_together(&mut self, night: usize, versions: &[VersionNumber]) {
         let Some((first, others)) = versions.split_first() else { return };
-        let were_before = |set: &u32| others.iter().all(|other| self.together[*other as usize].contains(set));
-        if self.together[*first as usize].iter().any(were_before) {
+        let is_of_all = |set| others.iter().all(|other| self.together.of(*other).any(|theirs| theirs == set));
+        if self.together.of(*first).any(is_of_all) {
             return;
         }
         let roots: Vec<VersionNumber> = versions.iter().map(|version| self.root(*version)).collect();
@@ -282,8 +366,7 @@ impl ChainAudit {
             self.fault(ChainFault::Recombined, night);
         }
         roots.iter().for_each(|root| self.parents[*root as usize] = roots[0]);
-        versions.iter().for_each(|version| self.together[*version as usize].push(self.sets));
-        self.sets += 1;
+        self.together.join(versions);
     }
 
     /// What two signatures have in common; the second one where that is nothing: the value changed.
@@ -318,10 +401,4 @@ struct Agreement {
 struct BucketOfNight {
     label: u32,
     night: usize,
-}
-
-/// The share of the most frequent value of sorted values.
-fn largest_share(values: &[Text]) -> ShareOfRows {
-    let most = values.chunk_by(|a, b| a == b).map(<[Text]>::len).max().unwrap_or(0);
-    ShareOfRows::new(most as u64, values.len() as u64)
 }
