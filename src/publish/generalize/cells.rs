@@ -1,6 +1,7 @@
 //! Cells of a class: an interval, a set of values, or a node of a taxonomy.
 
-use crate::microdata::{Attr, AttrSet, AttributeType, Axis, BoundTaxonomy, Column, ColumnAnnotations, Table};
+use super::counted_rows::CountedRows;
+use crate::microdata::{Attr, AttrSet, AttributeType, Axis, BoundTaxonomy, Column, ColumnAnnotations};
 use crate::publish::assign::BucketAssignment;
 use crate::publish::partition::TableAnnotations;
 use crate::spec::CellKind;
@@ -50,7 +51,7 @@ pub fn sets(column: &Column, classes: &BucketAssignment) -> Vec<Vec<u32>> {
 /// order that a set shows: the most frequent value comes first, so that halves separate frequent and rare values. The frequent
 /// ones soon have classes of their own, with exact counts.
 pub(super) struct CutOrder<'a> {
-    pub(super) table: &'a Table,
+    pub(super) rows: CountedRows<'a>,
     pub(super) cells: CellKind,
     /// Attributes whose cells are sets.
     pub(super) sets: AttrSet,
@@ -59,25 +60,28 @@ pub(super) struct CutOrder<'a> {
 impl TableAnnotations for CutOrder<'_> {
     fn axis(&self, attr: Attr) -> Option<Axis> {
         if self.sets.contains(attr) {
-            return self.table.axis(attr).or_else(|| by_frequency(self.table.column(attr)));
+            let CountedRows { table, weights } = self.rows;
+            let column = table.column(attr);
+            return table.axis(attr).or_else(|| by_frequency(column, &weights.counts(column)));
         }
         match self.cells {
             CellKind::Interval | CellKind::Set | CellKind::ByType => None,
-            CellKind::Node => self.table.annotations(attr).taxonomy().map(|tree| Axis::from_places(&tree.places())),
+            CellKind::Node => {
+                self.rows.table.annotations(attr).taxonomy().map(|tree| Axis::from_places(&tree.places()))
+            }
         }
     }
 
     fn annotations(&self, attr: Attr) -> ColumnAnnotations {
-        self.table.annotations(attr).clone()
+        self.rows.table.annotations(attr).clone()
     }
 }
 
 /// Order of text values by frequency; of equally frequent ones the first comes first.
-fn by_frequency(column: &Column) -> Option<Axis> {
+fn by_frequency(column: &Column, counts: &[u64]) -> Option<Axis> {
     if !matches!(column.domain.kind(), AttributeType::Text | AttributeType::Boolean) {
         return None;
     }
-    let counts = column.counts();
     let mut falling: Vec<usize> = (0..counts.len()).collect();
     falling.sort_by_key(|&code| std::cmp::Reverse(counts[code]));
     let mut places = vec![0; counts.len()];

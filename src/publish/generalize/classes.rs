@@ -9,8 +9,8 @@ use crate::privacy::{self, OverallCounts};
 use crate::publication::Guarantee;
 use crate::publish::assign::BucketAssignment;
 use crate::publish::partition::{
-    self, BucketRequirement, GroupTally, MedianSplit, PartitionLimits, PartitionTuning, PerHalfPredicate, SplitSpace,
-    TableAnnotations,
+    self, BucketRequirement, GroupTally, MedianSplit, PartitionLimits, PartitionTuning, PerHalfPredicate, RowWeights,
+    SplitSpace, TableAnnotations,
 };
 
 /// Requirements on classes, and the attributes along which rows are split.
@@ -28,6 +28,8 @@ pub struct GeneralizationInput {
     pub max_attempts: Option<usize>,
     /// The sets of rows in which classes are made; `None` for the whole table.
     pub strata: Option<Arc<Strata>>,
+    /// How many rows each row stands for; then `split` is strict, and there are no strata.
+    pub weights: RowWeights,
 }
 
 /// Why there are no classes.
@@ -63,7 +65,7 @@ impl GeneralizationInput {
         annotations: &dyn TableAnnotations,
         control: &Control,
     ) -> Result<BucketAssignment, GeneralizeError> {
-        let rows = table.rows() as u64;
+        let rows = self.weights.of_all(table.rows());
         if rows == 0 {
             return Err(GeneralizeError::Empty);
         }
@@ -74,11 +76,12 @@ impl GeneralizationInput {
         }
         let requirement = |&(attr, guarantee): &(Attr, Guarantee)| {
             let sensitive = table.column(attr);
-            let population = OverallCounts::new(sensitive.counts()).on(annotations.annotations(attr));
+            let population = OverallCounts::new(self.weights.counts(sensitive)).on(annotations.annotations(attr));
             let holds = move |counts: &[(u32, u64)]| privacy::holds(guarantee, counts, &population);
             BucketRequirement { groups: None, sensitive, holds: Box::new(holds) }
         };
-        let mut predicate = PerHalfPredicate::new(self.guarantees.iter().map(requirement).collect());
+        let requirements = self.guarantees.iter().map(requirement).collect();
+        let mut predicate = PerHalfPredicate::new(requirements).weighted(self.weights.clone());
         let first = strata.map_or_else(|| Strata::new(table, AttrSet::EMPTY).split(), Strata::split);
         for rows in first.iter() {
             if let Some((index, _)) = predicate.first_broken(rows, &mut GroupTally::default()) {
@@ -95,6 +98,7 @@ impl GeneralizationInput {
             tuning: PartitionTuning::default(),
         };
         let space = SplitSpace::new(table, self.quasi_identifiers, annotations).within(self.strata.as_ref());
+        let space = space.weighted(self.weights.clone());
         let classes = partition::partition_apart(space, table.rows(), limits, &mut predicate, control);
         classes.map_err(|error| error.cancelled().into())
     }

@@ -13,12 +13,15 @@
 
 mod cells;
 mod classes;
+mod counted;
+mod counted_rows;
 mod made;
 mod method;
 mod shared;
 
 pub use cells::{ClassInterval, ValueTree, intervals, nodes, sets};
 pub use classes::{GeneralizationInput, GeneralizeError};
+pub use counted_rows::{CountedRows, SharedColumn};
 pub use method::plan;
 pub(in crate::publish) use shared::interval_cells;
 

@@ -2,6 +2,7 @@
 
 use super::cells::{intervals, nodes, sets};
 use crate::microdata::{Axis, BoundTaxonomy, Column, Interner, write_set, write_span};
+use crate::publication::CellContent;
 use crate::publish::assign::BucketAssignment;
 use crate::publish::single::column_of_texts;
 
@@ -14,6 +15,17 @@ pub(super) enum SharedCells<'a> {
     Sets,
     /// The lowest node above all values of a class.
     Nodes(&'a BoundTaxonomy),
+}
+
+impl SharedCells<'_> {
+    /// The form as a release says it, of a column with this published name.
+    pub(super) fn content(self, name: &str) -> CellContent {
+        match self {
+            Self::Sets => CellContent::Set,
+            Self::Nodes(_) => CellContent::Node { taxonomy: name.to_owned(), cut: None },
+            Self::Intervals => CellContent::Interval,
+        }
+    }
 }
 
 /// Column of the interval of each row's class.

@@ -11,7 +11,7 @@ use crate::microdata::{Arena, Attr, AttrSet, AttributeType, Axis, Codes, Column,
 use crate::privacy::{self, OverallCounts};
 use crate::publication::{Guarantee, Ratio, ValueDistance};
 use crate::publish::assign::BucketAssignment;
-use crate::publish::partition::{MedianSplit, NoAnnotations};
+use crate::publish::partition::{MedianSplit, NoAnnotations, RowWeights};
 
 /// A column of numbers, where 0 is a missing value.
 fn column(values: &[u32]) -> Column {
@@ -29,7 +29,15 @@ fn table(rows: &[[u32; 4]]) -> Table {
 }
 
 fn generalization(k: u64, guarantees: Vec<(Attr, Guarantee)>, split: MedianSplit) -> GeneralizationInput {
-    GeneralizationInput { quasi_identifiers: AttrSet::first(2), k, guarantees, split, max_attempts: None, strata: None }
+    GeneralizationInput {
+        quasi_identifiers: AttrSet::first(2),
+        k,
+        guarantees,
+        split,
+        max_attempts: None,
+        strata: None,
+        weights: RowWeights::default(),
+    }
 }
 
 fn classes(generalization: &GeneralizationInput, table: &Table) -> Result<BucketAssignment, GeneralizeError> {
@@ -51,6 +59,27 @@ fn guarantees() -> impl Strategy<Value = Vec<(Attr, Guarantee)>> {
         }),
     ];
     prop::collection::vec((2u8..4, guarantee).prop_map(|(attr, guarantee)| (Attr(attr), guarantee)), 0..3)
+}
+
+proptest! {
+    #[test]
+    fn rows_that_stand_for_several_are_in_the_classes_of_these(
+        rows in prop::collection::vec([0u32..6, 0u32..4, 1u32..4, 1u32..3], 1..80),
+        k in 1u64..6, guarantees in guarantees(),
+    ) {
+        let mut cells: BTreeMap<[u32; 4], u64> = BTreeMap::new();
+        rows.iter().for_each(|row| *cells.entry(*row).or_default() += 1);
+        let distinct: Vec<[u32; 4]> = cells.keys().copied().collect();
+        let each = generalization(k, guarantees, MedianSplit::Strict);
+        let several = GeneralizationInput { weights: RowWeights::new(cells.into_values().collect()), ..each.clone() };
+        match (classes(&each, &table(&rows)), classes(&several, &table(&distinct))) {
+            (Ok(of_rows), Ok(of_cells)) => {
+                let class = |row| of_cells.bucket_of[distinct.binary_search(row).unwrap()];
+                prop_assert_eq!(of_rows.bucket_of, rows.iter().map(class).collect::<Vec<_>>());
+            }
+            (of_rows, of_cells) => prop_assert_eq!(of_rows.err(), of_cells.err()),
+        }
+    }
 }
 
 proptest! {

@@ -4,6 +4,7 @@ use std::cmp::Ordering;
 
 use super::limits::MedianSplit;
 use super::space::{OrdinalRange, SplitSpace};
+use super::weights::RowWeights;
 use crate::microdata::Codes;
 use crate::with_codes;
 
@@ -50,6 +51,9 @@ pub struct Scratch {
     ordinals: Vec<u32>,
     /// Number of rows with each ordinal.
     counts: Vec<u32>,
+    /// The same for rows that stand for several, and the ordinals that occur.
+    weighted: Vec<u64>,
+    occurring: Vec<u32>,
     pub(super) left: Vec<u32>,
     pub(super) right: Vec<u32>,
 }
@@ -74,7 +78,7 @@ impl<'a> SplitCandidates<'a> {
     pub fn next_split(&mut self) -> Option<(&[u32], &[u32])> {
         let dimension = self.scratch.order.get(self.next)?.dimension;
         self.next += 1;
-        self.scratch.cut(&self.space.dimensions[dimension].ordinals, self.rows, self.split);
+        self.scratch.cut(&self.space.dimensions[dimension].ordinals, &self.space.weights, self.rows, self.split);
         Some((&self.scratch.left, &self.scratch.right))
     }
 }
@@ -107,14 +111,18 @@ fn wider(a: &DimensionWidth, b: &DimensionWidth) -> Ordering {
 
 impl Scratch {
     /// Splits `rows` at the median of `ordinals`, of which at least two differ.
-    fn cut(&mut self, ordinals: &Codes, rows: &[u32], split: MedianSplit) {
+    fn cut(&mut self, ordinals: &Codes, weights: &RowWeights, rows: &[u32], split: MedianSplit) {
         self.of_rows.clear();
         with_codes!(ordinals, ordinals => put(ordinals, rows, &mut self.of_rows));
         let middle = match split {
             MedianSplit::Relaxed => rows.len() / 2,
             MedianSplit::Strict => (rows.len() - 1) / 2,
         };
-        let Median { ordinal: median, below, last } = self.median(middle);
+        let (split, median) = match weights.each() {
+            None => (split, self.median(middle)),
+            Some(weights) => (MedianSplit::Strict, self.weighted_median(rows, weights)),
+        };
+        let Median { ordinal: median, below, last } = median;
         // number of rows with the median value that go to the left
         let mut of_median = match split {
             MedianSplit::Relaxed => middle - below,
@@ -158,5 +166,35 @@ impl Scratch {
             ordinal += 1;
         }
         Median { ordinal: ordinal as u32, below, last: ordinal == most }
+    }
+
+    /// The ordinal in the middle of the rows that these rows stand for.
+    fn weighted_median(&mut self, rows: &[u32], weights: &[u64]) -> Median {
+        let Self { of_rows, weighted, occurring, .. } = self;
+        let most = of_rows.iter().copied().max().map_or(0, |most| most as usize);
+        // all are 0 between calls
+        weighted.resize(weighted.len().max(most + 1), 0);
+        occurring.clear();
+        let mut all = 0;
+        for (&row, &ordinal) in rows.iter().zip(&*of_rows) {
+            let (of_ordinal, weight) = (&mut weighted[ordinal as usize], weights[row as usize]);
+            if *of_ordinal == 0 {
+                occurring.push(ordinal);
+            }
+            *of_ordinal += weight;
+            all += weight;
+        }
+        occurring.sort_unstable();
+        let (middle, mut below) = ((all - 1) / 2, 0);
+        let mut found = most as u32;
+        for &ordinal in &*occurring {
+            let of_ordinal = std::mem::take(&mut weighted[ordinal as usize]);
+            if below <= middle && middle < below + of_ordinal {
+                found = ordinal;
+            }
+            below += of_ordinal;
+        }
+        // only relaxed splits ask how many are below
+        Median { ordinal: found, below: 0, last: found as usize == most }
     }
 }

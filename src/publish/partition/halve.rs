@@ -194,14 +194,16 @@ impl Halver<'_> {
     ) -> Result<Option<usize>, E> {
         let Self { space, limits, control } = *self;
         control.check()?;
-        if rows.len() / 2 < limits.min_bucket {
+        let fewest = limits.min_bucket as u64;
+        if space.weights.of(rows) / 2 < fewest {
             return Ok(None);
         }
         let mut candidates = SplitCandidates::new(space, limits.split, rows, scratch);
         for _ in 0..limits.max_attempts.unwrap_or(usize::MAX) {
             let Some((left, right)) = candidates.next_split() else { break };
             control.check()?;
-            if left.len().min(right.len()) >= limits.min_bucket && allows(left, right)? {
+            let smaller = space.weights.of(left).min(space.weights.of(right));
+            if smaller >= fewest && allows(left, right)? {
                 let middle = left.len();
                 rows[..middle].copy_from_slice(&scratch.left);
                 rows[middle..].copy_from_slice(&scratch.right);

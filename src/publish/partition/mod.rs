@@ -16,6 +16,7 @@ mod limits;
 mod require;
 mod space;
 mod tally;
+mod weights;
 
 pub use annotations::{NoAnnotations, TableAnnotations};
 pub use candidates::{Scratch, SplitCandidates};
@@ -24,6 +25,7 @@ pub use limits::{MedianSplit, PartitionLimits, PartitionTuning};
 pub use require::{BucketRequirement, CountPredicate, PerHalfPredicate};
 pub use space::SplitSpace;
 pub use tally::{GroupTally, TallyGroups};
+pub use weights::RowWeights;
 
 #[cfg(test)]
 mod tests;

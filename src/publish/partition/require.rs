@@ -5,6 +5,7 @@ use std::convert::Infallible;
 
 use super::halve::LocalSplitPredicate;
 use super::tally::{GroupTally, TallyGroups};
+use super::weights::RowWeights;
 use crate::microdata::{Codes, Column};
 
 /// A predicate on counts: each occurring value once, with its count, values rising.
@@ -24,6 +25,7 @@ pub struct BucketRequirement<'a> {
 #[derive(Default)]
 pub struct PerHalfPredicate<'a> {
     requirements: Vec<BoundRequirement<'a>>,
+    weights: RowWeights,
 }
 
 /// A requirement on rows under their current numbers.
@@ -44,7 +46,13 @@ impl<'a> PerHalfPredicate<'a> {
             values: sensitive.domain.len(),
             holds,
         };
-        Self { requirements: requirements.into_iter().map(required).collect() }
+        Self { requirements: requirements.into_iter().map(required).collect(), weights: RowWeights::default() }
+    }
+
+    /// The same of rows that stand for several. They are judged by whole buckets alone.
+    #[must_use]
+    pub fn weighted(self, weights: RowWeights) -> Self {
+        Self { weights, ..self }
     }
 
     /// Whether the bucket of `rows` keeps every requirement.
@@ -57,6 +65,10 @@ impl<'a> PerHalfPredicate<'a> {
     pub fn first_broken(&self, rows: &[u32], tally: &mut GroupTally) -> Option<(usize, Vec<(u32, u64)>)> {
         self.requirements.iter().enumerate().find_map(|(index, requirement)| {
             let BoundRequirement { groups, codes, values, holds } = requirement;
+            if let Some(weights) = self.weights.each() {
+                let counts = tally.weighted(rows, weights, codes);
+                return (!holds(counts)).then(|| (index, counts.to_vec()));
+            }
             let mut broken = None;
             tally.groups(rows, groups.as_deref(), codes, *values, |_, counts| {
                 let kept = holds(counts);
@@ -79,6 +91,7 @@ impl LocalSplitPredicate for PerHalfPredicate<'_> {
     }
 
     fn reorder(&mut self, order: &[u32]) {
+        self.weights = self.weights.gather(order);
         for BoundRequirement { groups, codes, .. } in &mut self.requirements {
             *codes = Cow::Owned(codes.gather(order));
             if let Some(groups) = groups {

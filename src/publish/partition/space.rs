@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::annotations::TableAnnotations;
+use super::weights::RowWeights;
 use crate::microdata::{AttrSet, Axis, Codes, Table};
 use crate::privacy::links::{Strata, StratumRows};
 use crate::with_codes;
@@ -12,6 +13,7 @@ pub struct SplitSpace {
     pub(super) dimensions: Vec<Dimension>,
     /// The rows that the first buckets hold; `None` for one bucket of all rows.
     pub(super) strata: Option<StratumRows>,
+    pub(super) weights: RowWeights,
 }
 
 /// The smallest and the largest ordinal of some rows.
@@ -45,7 +47,7 @@ impl SplitSpace {
             let span = if low < high { axis.width(low, high) } else { 0 };
             Dimension { axis, ordinals, range: OrdinalRange { low, high }, span }
         };
-        Self { dimensions: attributes.iter().map(dimension).collect(), strata: None }
+        Self { dimensions: attributes.iter().map(dimension).collect(), strata: None, weights: RowWeights::default() }
     }
 
     /// The same space, of which the first buckets are strata.
@@ -54,8 +56,15 @@ impl SplitSpace {
         Self { strata: strata.map(|strata| strata.split()), ..self }
     }
 
+    /// The same space of rows that stand for several. Splits are strict then: what a row stands for stays together.
+    #[must_use]
+    pub fn weighted(self, weights: RowWeights) -> Self {
+        Self { weights, ..self }
+    }
+
     /// Renumbers rows: row `order[row]` becomes `row`.
     pub(super) fn reorder(&mut self, order: &[u32]) {
+        self.weights = self.weights.gather(order);
         self.dimensions.iter_mut().for_each(|dimension| dimension.ordinals = dimension.ordinals.gather(order));
     }
 }

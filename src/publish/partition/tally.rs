@@ -27,6 +27,7 @@ impl TallyGroups {
 pub struct GroupTally {
     cells: Vec<u32>,
     keys: Vec<u64>,
+    weights: Vec<u64>,
     group: Vec<(u32, u64)>,
 }
 
@@ -61,6 +62,26 @@ impl GroupTally {
             self.group.extend((0..).zip(counts).filter(|(_, n)| **n > 0).map(|(code, &n)| (code, u64::from(n))));
             self.group.is_empty() || each(group, &self.group)
         })
+    }
+
+    /// The counts of `codes` in `rows`, of which each stands for as many rows as its weight says; values rising.
+    pub fn weighted(&mut self, rows: &[u32], weights: &[u64], codes: &Codes) -> &[(u32, u64)] {
+        self.group.clear();
+        for &row in rows {
+            let code = codes.get(row as usize);
+            // all are 0 between calls
+            self.weights.resize(self.weights.len().max(code as usize + 1), 0);
+            let weight = &mut self.weights[code as usize];
+            if *weight == 0 {
+                self.group.push((code, 0));
+            }
+            *weight += weights[row as usize];
+        }
+        self.group.sort_unstable();
+        for (code, count) in &mut self.group {
+            *count = std::mem::take(&mut self.weights[*code as usize]);
+        }
+        &self.group
     }
 
     fn sorted(

@@ -16,7 +16,8 @@ use crate::publication::{Guarantee, Ratio};
 use crate::publish::assign::BucketAssignment;
 use crate::publish::generalize::{GeneralizationInput, GeneralizeError};
 use crate::publish::partition::{
-    self, BucketRequirement, GroupTally, MedianSplit, PartitionError, PerHalfPredicate, TableAnnotations, TallyGroups,
+    self, BucketRequirement, GroupTally, MedianSplit, PartitionError, PerHalfPredicate, RowWeights, TableAnnotations,
+    TallyGroups,
 };
 
 /// Boxes of each column; `None` for a column without generalized values.
@@ -123,6 +124,7 @@ impl<'a> Slicer<'a> {
             split: MedianSplit::Strict,
             max_attempts: None,
             strata: None,
+            weights: RowWeights::default(),
         };
         let classes = generalization.classes(self.table, &ValueOrder(self.annotations), self.control);
         classes.map(Some).map_err(|error| match error {
