@@ -6,12 +6,14 @@
     spark_smoke.py vectors WORK            the parts of the vectors are the expected ones
     spark_smoke.py plans PLAN PLAN         two plans count the same of what no rule prevents
     spark_smoke.py same RELEASE RELEASE    two releases hold the same rows in the same files
+    spark_smoke.py classes RELEASE LOCAL   a generalized table of the cluster has the rows of that of a file
     spark_smoke.py service BASE WORK       a service registers and publishes a table of the engine, under its ledger
     spark_smoke.py queued BASE WORK        the same table is registered and a job of it queued, whose id is printed
     spark_smoke.py ended BASE JOB          the job succeeds
     spark_smoke.py secrets WORK KEY        nothing secret stands in what the cluster has written
 """
 
+import csv
 import datetime
 import decimal
 import gzip
@@ -86,6 +88,13 @@ def visits(folder):
         (Path(folder) / f"visits-{sensitive}.json").write_text(json.dumps({"method": method}), encoding="utf-8")
 
 
+    known = ["day", "emergency", "ward", "weight", "fee", "admitted", "clock"]
+    method = {"type": "generalize", "quasi_identifiers": known, "sensitive": ["d"],
+              "guarantees": [{"type": "k_anonymity", "k": 7}, {"type": "distinct_l_diversity", "l": 2}]}
+    specification = {"unlisted": "drop", "method": method}
+    (Path(folder) / "visits-classes.json").write_text(json.dumps(specification), encoding="utf-8")
+
+
 def parquet(path, folder):
     put(pyarrow.csv.read_csv(path), Path(folder))
 
@@ -122,6 +131,16 @@ def same(one, other):
             left, right = (f"select * from read_parquet('{of}/{part}/{name}')" for of in (one, other))
             differing = duckdb.sql(f"select count(*) from (({left} except all {right}) union all ({right} except all {left}))")
             assert differing.fetchall() == [(0,)], (part, name)
+
+
+def classes(release, local):
+    """Every cell of a class is a text, and exact ones are whole numbers or texts."""
+    with open(Path(local) / "t1.rows.csv", newline="", encoding="utf-8") as file:
+        header, *expected = list(csv.reader(file))
+    table = pq.read_table(Path(release) / "t1.rows")
+    found = zip(*(["" if cell is None else str(cell) for cell in column.to_pylist()] for column in table.columns))
+    assert table.column_names == header, table.column_names
+    assert sorted(map(list, found)) == sorted(expected)
 
 
 def asked(base, path, body=None, kind="application/json"):
@@ -214,5 +233,5 @@ def secrets(work, key):
 
 
 if __name__ == "__main__":
-    commands = [tables, visits, parquet, vectors, plans, same, service, queued, ended, secrets]
+    commands = [tables, visits, parquet, vectors, plans, same, classes, service, queued, ended, secrets]
     {command.__name__: command for command in commands}[sys.argv[1]](*sys.argv[2:])

@@ -124,6 +124,22 @@ END
 publish "$work/lake/adult" "$work/thresholds.json" "$work/out/thresholds"
 "$guardian" verify "$work/out/thresholds" --original "$work/adult.csv" | tail -n 1
 
+# classes follow from the rows alone: they are those of the ordinary engine
+cat >"$work/classes.json" <<'END'
+{"unlisted": "drop",
+ "method": {"type": "generalize", "quasi_identifiers": ["age", "sex", "race", "education"], "sensitive": ["occupation"],
+            "guarantees": [{"type": "k_anonymity", "k": 10}, {"type": "l_diversity", "l": 3}]}}
+END
+classes() { # TABLE SPECIFICATION ORIGINAL OUT
+    publish "$1" "$2" "$4"
+    "$guardian" verify "$4" --original "$3" | tail -n 1
+    "$guardian" publish "$3" "$2" --out "$4-at-hand" >/dev/null
+    check classes "$4" "$4-at-hand"
+}
+classes "$work/lake/adult" "$work/classes.json" "$work/adult.csv" "$work/out/classes"
+classes "$work/lake/visits" "$work/lake/visits-classes.json" "$work/lake/visits.parquet" "$work/out/visits-classes"
+echo "classes: the parts are those of the ordinary engine"
+
 # a service publishes what it registers, and goes on with a job after it was killed
 served() {
     "$guardian" serve --listen 127.0.0.1:18099 --data "$work/data" --engines lake=sc://127.0.0.1:15012 \

@@ -56,13 +56,16 @@ pub use read_back::verify::{VerificationInput, verify};
 pub use release::input::{ReleaseInput, RepublishInput, VerifiedRelease};
 pub use release::run::release;
 pub use release::write::PartStore;
+pub use remote::cells::CountedCells;
+pub use remote::classes::{ClassTexts, CoveredCells, RemoteClassValues, RemoteClasses};
 pub use remote::counted::RemoteOrder;
-pub use remote::limits::{are_parts_read, remote_conflict, remote_faults};
+pub use remote::limits::{MOST_CELLS, are_parts_read, remote_conflict, remote_faults};
 pub use remote::plan::plan_remotely;
 pub use remote::port::{
-    CopiedTable, CountedGroups, CountedValue, InferredRows, PublishedRemoteColumn, RemoteAudit, RemoteBuckets,
-    RemoteCheck, RemoteColumn, RemoteEngine, RemoteError, RemoteTable, RemoteTablePlan, WrittenRemotePart,
+    CopiedTable, CountedGroups, CountedValue, InferredRows, RemoteAudit, RemoteBuckets, RemoteCheck, RemoteColumn,
+    RemoteEngine, RemoteError, RemoteForm, RemoteTable, RemoteTablePlan, WrittenRemotePart,
 };
+pub use remote::published::PublishedRemoteColumn;
 pub use remote::release::{AuditedRelease, RemoteOutput, RemoteParts, release_remotely};
 pub use remote::sample::RowSample;
 pub use sequential::earlier::{against, earlier_of, external_releases, tuples_of};

@@ -3,7 +3,7 @@
 //! They group and count with signs, and use no window, hash or join: other means than those that wrote the files.
 
 use super::source::identifier;
-use super::statements::{cell, column, list, renamed};
+use super::statements::{ClassStatements, cell, column, list, renamed};
 use crate::engine::{PublishedRemoteColumn, RemoteCheck};
 
 /// The relations of a table: its parts as they were written, and the assignment.
@@ -14,8 +14,18 @@ pub(super) struct WrittenRelations {
     pub(super) known: Vec<PublishedRemoteColumn>,
     /// The part of known attributes, or the plain table.
     pub(super) part: String,
-    /// The sensitive attribute, its part, and the assignment; `None` of a plain table.
+    /// The sensitive attribute, its part, and the assignment; `None` of other tables.
     pub(super) buckets: Option<WrittenBuckets>,
+    /// What a generalized table has; `None` of other tables.
+    pub(super) classes: Option<WrittenClasses>,
+}
+
+/// The relations of a generalized table.
+pub(super) struct WrittenClasses {
+    /// The places of the quasi-identifiers among the columns of the part.
+    pub(super) generalized: Vec<usize>,
+    /// The rows with their classes.
+    pub(super) assignment: String,
 }
 
 /// The relations of a table with buckets.
@@ -48,6 +58,9 @@ impl WrittenRelations {
     /// The statements of all checks that the engine answers.
     pub(super) fn checks(&self) -> Vec<CountedCheck> {
         let (names, part) = (self.names(), &self.part);
+        if let Some(classes) = &self.classes {
+            return self.of_classes(classes);
+        }
         let mut checks = Vec::new();
         if !names.is_empty() {
             let source = format!("(select {} from src) x", renamed(&self.known));
@@ -55,6 +68,24 @@ impl WrittenRelations {
         }
         checks.extend(self.buckets.as_ref().map(|buckets| self.of_buckets(buckets)).unwrap_or_default());
         checks
+    }
+
+    fn of_classes(&self, WrittenClasses { generalized, assignment }: &WrittenClasses) -> Vec<CountedCheck> {
+        let made = ClassStatements { table: "", columns: &self.columns, known: &self.known, generalized };
+        let shown: Vec<String> = (0..generalized.len()).map(ClassStatements::shared).collect();
+        let (of_rows, shown) = (format!("(select {} from {assignment}) x", made.named()), list("", &shown));
+        let distinct = format!("(select distinct class, {shown} from {assignment}) d");
+        vec![
+            (RemoteCheck::Linkage, differ("src", assignment, &self.columns)),
+            (RemoteCheck::Content, differ(&of_rows, &self.part, &self.names())),
+            (
+                RemoteCheck::Buckets,
+                format!(
+                    "select count(*) from (select class from {distinct} group by class having count(*) <> 1 union all select min(class) \
+                     from {distinct} group by {shown} having count(*) <> 1) v"
+                ),
+            ),
+        ]
     }
 
     fn of_buckets(&self, WrittenBuckets { sensitive, part: values, assignment }: &WrittenBuckets) -> Vec<CountedCheck> {
@@ -95,11 +126,18 @@ impl WrittenRelations {
     }
 }
 
-/// The contents of the buckets of a sensitive part: the encoded values with their rows, in JSON, and how many buckets have them.
-pub(super) fn contents(part: &str, sensitive: &PublishedRemoteColumn) -> String {
-    let name = identifier(&sensitive.name);
-    let counted = format!("select bucket, {} as v, count(*) as n from {part} group by bucket, {name}", cell(&name));
-    let listed =
-        format!("select to_json(array_sort(collect_list(struct(v, n)))) as content from ({counted}) a group by bucket");
+/// The contents of the buckets or classes of a part, whose rows agree in some columns: the encoded values with their rows, in JSON, and
+/// how many buckets have them. Without a protected column rows count as rows of one value, an empty text.
+pub(super) fn contents(part: &str, agreeing: &[String], sensitive: Option<&str>) -> String {
+    let of = list("", agreeing);
+    let listed = match sensitive {
+        None => format!("select to_json(array(struct('' as v, count(*) as n))) as content from {part} group by {of}"),
+        Some(name) => {
+            let counted = format!("select {of}, {} as v, count(*) as n from {part} group by {of}, {name}", cell(name));
+            format!(
+                "select to_json(array_sort(collect_list(struct(v, n)))) as content from ({counted}) a group by {of}"
+            )
+        }
+    };
     format!("select content, count(*) as buckets from ({listed}) b group by content")
 }

@@ -21,6 +21,9 @@ use super::kinds::SqlKind;
 use crate::microdata::formats::parse_units;
 use crate::microdata::{parse_date, parse_local_timestamp, parse_timestamp};
 
+/// Rows that are in memory at once.
+const BATCH_ROWS: usize = 1 << 14;
+
 /// A value of a relation.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum SqlValue {
@@ -64,18 +67,27 @@ fn cells(rows: &[Vec<SqlValue>], at: usize, kind: SqlKind) -> ArrayRef {
 ///
 /// # Errors
 /// When the folder or its file cannot be written.
-pub(super) fn write(folder: &Path, columns: &[(&str, SqlKind)], rows: &[Vec<SqlValue>]) -> io::Result<()> {
+pub(super) fn write(
+    folder: &Path,
+    columns: &[(&str, SqlKind)],
+    rows: impl IntoIterator<Item = Vec<SqlValue>>,
+) -> io::Result<()> {
     fs::create_dir(folder)?;
-    let made = columns
-        .iter()
-        .enumerate()
-        .map(|(at, (name, kind))| (Field::new(*name, kind.stored(), true), cells(rows, at, *kind)));
-    let (fields, arrays): (Vec<Field>, Vec<ArrayRef>) = made.unzip();
-    let schema = Arc::new(Schema::new(fields));
+    let fields = columns.iter().map(|(name, kind)| Field::new(*name, kind.stored(), true));
+    let schema = Arc::new(Schema::new(fields.collect::<Vec<Field>>()));
     let file = File::create_new(folder.join("rows.parquet"))?;
     let options = ArrowWriterOptions::new().with_skip_arrow_metadata(true);
     let mut writer = ArrowWriter::try_new_with_options(file, schema.clone(), options).map_err(io::Error::other)?;
-    writer.write(&RecordBatch::try_new(schema, arrays).map_err(io::Error::other)?).map_err(io::Error::other)?;
+    let mut rows = rows.into_iter();
+    loop {
+        let batch: Vec<Vec<SqlValue>> = rows.by_ref().take(BATCH_ROWS).collect();
+        if batch.is_empty() {
+            break;
+        }
+        let arrays = columns.iter().enumerate().map(|(at, (_, kind))| cells(&batch, at, *kind)).collect();
+        let batch = RecordBatch::try_new(schema.clone(), arrays).map_err(io::Error::other)?;
+        writer.write(&batch).map_err(io::Error::other)?;
+    }
     writer.close().map_err(io::Error::other)?;
     Ok(())
 }

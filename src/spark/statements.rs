@@ -10,6 +10,10 @@ pub(super) const RESERVED: &str = "guardian_";
 pub(super) const FILE: &str = "guardian_file";
 /// The number of one array: an engine refuses longer ones.
 const ARRAY: u64 = 1 << 16;
+/// The rows of a cell.
+pub(super) const CELL_ROWS: &str = "guardian_rows";
+/// The most rows of a relation that is sent to every task.
+const MOST_SENT: usize = 1 << 16;
 /// The most rows of one file of a part.
 const ROWS_OF_FILE: u64 = 1 << 21;
 /// Rows of a slice of the keyed number: a task sorts about as many.
@@ -160,6 +164,83 @@ impl BucketStatements<'_> {
             "select bucket, s as {name}, {file} as {FILE} from ({made}) y distribute by {FILE} sort by {FILE}, bucket, {name} asc nulls first"
         )
     }
+}
+
+/// The statements of one generalized table. `columns` are all that the release uses.
+pub(super) struct ClassStatements<'a> {
+    /// The name of the table.
+    pub(super) table: &'a str,
+    /// The columns of the source view.
+    pub(super) columns: &'a [String],
+    /// The columns of the part.
+    pub(super) known: &'a [PublishedRemoteColumn],
+    /// Which of them classes share.
+    pub(super) generalized: &'a [usize],
+}
+
+impl ClassStatements<'_> {
+    /// The name of the cell of a quasi-identifier, by its place among them.
+    pub(super) fn shared(place: usize) -> String {
+        format!("g{place}")
+    }
+
+    fn all_shared(&self) -> Vec<String> {
+        (0..self.generalized.len()).map(Self::shared).collect()
+    }
+
+    /// Every row with its class and what the class shows, by the encodings of its quasi-identifiers.
+    pub(super) fn classed(&self, members: usize) -> String {
+        let own: Vec<String> = self.generalized.iter().map(|&at| column(self.known[at].column)).collect();
+        let (table, all, shared, key) = (self.table, list("s.", self.columns), self.all_shared(), encoded(&own));
+        // a small relation is sent to every task, and a large one fits none
+        let joined = if members <= MOST_SENT { "broadcast" } else { "merge" };
+        format!(
+            "select /*+ {joined}(m) */ {all}, m.class, {} from src s join class_{table} m on m.k = {key}",
+            list("m.", &shared)
+        )
+    }
+
+    /// The columns of the part, from the rows with their classes.
+    pub(super) fn named(&self) -> String {
+        let named = |(at, of): (usize, &PublishedRemoteColumn)| {
+            let shared = self.generalized.iter().position(|place| *place == at);
+            format!("{} as {}", shared.map_or_else(|| column(of.column), Self::shared), identifier(&of.name))
+        };
+        self.known.iter().enumerate().map(named).collect::<Vec<_>>().join(", ")
+    }
+
+    /// The part, from the rows with their classes that were staged in `folder`. The file of a row follows from what it shows.
+    pub(super) fn part(&self, rows: u64, folder: &str) -> String {
+        let names: Vec<String> = self.known.iter().map(|of| identifier(&of.name)).collect();
+        let file = format!("cast({} % {} as int)", number(&format!("sha2({}, 256)", encoded(&names))), files(rows));
+        let (named, staged, ordered) = (self.named(), parquet(folder), order(&names));
+        format!(
+            "select y.*, {file} as {FILE} from (select {named} from {staged}) y distribute by {FILE} sort by {FILE}, {ordered}"
+        )
+    }
+
+    /// The values behind the cells of each class, by the place of the quasi-identifier.
+    pub(super) fn covered(&self, assignment: &str) -> String {
+        let pair = |(place, &at): (usize, &usize)| {
+            format!("struct(cast({} as string) as v, {} as g)", column(self.known[at].column), Self::shared(place))
+        };
+        let pairs = self.generalized.iter().enumerate().map(pair).collect::<Vec<_>>().join(", ");
+        format!(
+            "select at, class, s.v as v, s.g as g from {assignment} lateral view posexplode(array({pairs})) e as at, s group by at, class, \
+             s.v, s.g"
+        )
+    }
+}
+
+/// The number of distinct rows of some columns.
+pub(super) fn distinct(columns: &[String]) -> String {
+    format!("select count(*) from (select distinct {} from src) x", list("", columns))
+}
+
+/// The distinct rows of some columns, with how many rows each stands for.
+pub(super) fn cells(columns: &[String]) -> String {
+    let all = list("", columns);
+    format!("select {all}, count(*) as {CELL_ROWS} from src group by {all}")
 }
 
 /// Columns of the source under their published names.

@@ -6,17 +6,18 @@ use std::path::Path;
 
 use serde::Deserialize;
 
-use super::audit::{WrittenBuckets, WrittenRelations, contents};
+use super::audit::{WrittenBuckets, WrittenClasses, WrittenRelations, contents};
 use super::files::{SharedFolders, parquet_files};
 use super::kinds::SqlKind;
 use super::relation::{self, SqlValue};
 use super::session::SqlSession;
 use super::source::{SparkSource, identifier, parquet};
-use super::statements::{self, BucketStatements, column, list};
+use super::statements::{self, BucketStatements, ClassStatements, column, list};
 use super::written;
 use crate::engine::{
-    CountedGroups, CountedValue, InferredRows, RemoteAudit, RemoteBuckets, RemoteCheck, RemoteColumn, RemoteError,
-    RemoteTable, RemoteTablePlan, RowSample, WrittenRemotePart,
+    CountedCells, CountedGroups, CountedValue, CoveredCells, InferredRows, PublishedRemoteColumn, RemoteAudit,
+    RemoteBuckets, RemoteCheck, RemoteClasses, RemoteColumn, RemoteError, RemoteForm, RemoteTable, RemoteTablePlan,
+    RowSample, WrittenRemotePart,
 };
 use crate::microdata::formats::parquet::ParquetFiles;
 use crate::microdata::formats::{IngestLimits, TableReader};
@@ -132,7 +133,7 @@ impl<S: SqlSession> SparkTable<S> {
 
     /// The columns that the release uses: those of its tables.
     fn use_columns(&mut self, table: &RemoteTablePlan) {
-        let of_buckets = table.buckets.iter().map(|buckets| &buckets.sensitive);
+        let of_buckets = table.buckets().map(|buckets| &buckets.sensitive);
         let mut places: Vec<usize> = table.known.iter().chain(of_buckets).map(|of| of.column).collect();
         places.sort_unstable();
         self.used = places.into_iter().map(column).collect();
@@ -143,7 +144,12 @@ impl<S: SqlSession> SparkTable<S> {
     }
 
     /// Gives the engine rows under a name, through the scratch folder.
-    fn send(&mut self, name: &str, columns: &[(&str, SqlKind)], rows: &[Vec<SqlValue>]) -> Result<(), RemoteError> {
+    fn send(
+        &mut self,
+        name: &str,
+        columns: &[(&str, SqlKind)],
+        rows: impl IntoIterator<Item = Vec<SqlValue>>,
+    ) -> Result<(), RemoteError> {
         let folder = self.folders.staged(name);
         let failed = |error: std::io::Error| RemoteError::Failed(format!("the scratch folder: {error}"));
         relation::write(Path::new(&folder), columns, rows).map_err(failed)?;
@@ -177,11 +183,11 @@ impl<S: SqlSession> SparkTable<S> {
         }
         let numbers = ["lo", "hi", "pos", "base", "nb", "a", "b", "total"].map(|name| (name, SqlKind::Integer));
         let columns = |first: (&'static str, SqlKind)| std::iter::once(first).chain(numbers).collect::<Vec<_>>();
-        self.send(&format!("segment_{table}"), &columns(("v", SqlKind::Text)), &segments)?;
-        self.send(&format!("piece_{table}"), &columns(("s", kind)), &pieces)?;
+        self.send(&format!("segment_{table}"), &columns(("v", SqlKind::Text)), segments)?;
+        self.send(&format!("piece_{table}"), &columns(("s", kind)), pieces)?;
         let offsets = offsets(counts)?;
         let columns = [("v", SqlKind::Text), ("j", SqlKind::Integer), ("skip", SqlKind::Integer)];
-        self.send(&format!("offset_{table}"), &columns, &offsets)
+        self.send(&format!("offset_{table}"), &columns, offsets)
     }
 
     fn write_buckets(
@@ -191,7 +197,7 @@ impl<S: SqlSession> SparkTable<S> {
     ) -> Result<Vec<WrittenRemotePart>, RemoteError> {
         let name = table.name.as_str();
         let key = vec![vec![SqlValue::Text(buckets.key.digits().to_owned())]];
-        self.send(&format!("key_{name}"), &[("k", SqlKind::Text)], &key)?;
+        self.send(&format!("key_{name}"), &[("k", SqlKind::Text)], key)?;
         let used = self.used.clone();
         let made = BucketStatements { table: name, columns: &used, rows: self.rows, buckets };
         let keyed = self.folders.staged(&format!("{name}.k"));
@@ -207,6 +213,33 @@ impl<S: SqlSession> SparkTable<S> {
         Ok(vec![self.settled("qi", &known)?, self.settled("sa", &sensitive)?])
     }
 
+    fn write_classes(
+        &mut self,
+        table: &RemoteTablePlan,
+        classes: &RemoteClasses,
+    ) -> Result<Vec<WrittenRemotePart>, RemoteError> {
+        let (name, generalized) = (table.name.as_str(), &classes.generalized);
+        let kinds: Vec<SqlKind> = generalized.iter().map(|&at| self.kinds[table.known[at].column]).collect();
+        let text = |bytes: Option<&[u8]>| bytes.map(|bytes| String::from_utf8_lossy(bytes).into_owned());
+        let shared: Vec<String> = (0..generalized.len()).map(ClassStatements::shared).collect();
+        let of_shared = shared.iter().map(|name| (name.as_str(), SqlKind::Text));
+        let columns: Vec<(&str, SqlKind)> =
+            [("k", SqlKind::Text), ("class", SqlKind::Integer)].into_iter().chain(of_shared).collect();
+        let rows = classes.members().map(|(class, values)| {
+            let key = kinds.iter().zip(values).map(|(kind, value)| engine_cell(*kind, text(value).as_deref()));
+            let shown = classes.cells(class).into_iter().map(|cell| text(cell).map_or(SqlValue::Null, SqlValue::Text));
+            [SqlValue::Text(key.collect()), SqlValue::Integer(class.into())].into_iter().chain(shown).collect()
+        });
+        self.send(&format!("class_{name}"), &columns, rows)?;
+        let used = self.used.clone();
+        let made = ClassStatements { table: name, columns: &used, known: &table.known, generalized };
+        let assigned = self.folders.staged(&format!("{name}.w"));
+        self.session.write(&made.classed(classes.members().count()), &assigned, false)?;
+        let part = Self::part_name(table, "rows");
+        self.session.write(&made.part(self.rows, &assigned), &self.folders.part(&part), true)?;
+        Ok(vec![self.settled("rows", &part)?])
+    }
+
     fn write_plain(&mut self, table: &RemoteTablePlan) -> Result<Vec<WrittenRemotePart>, RemoteError> {
         let staged = self.folders.staged(&format!("{}.rows", table.name));
         // what the source says of its columns stays behind
@@ -215,6 +248,63 @@ impl<S: SqlSession> SparkTable<S> {
         let sql = statements::plain_part(&table.known, self.rows, &staged);
         self.session.write(&sql, &self.folders.part(&name), true)?;
         Ok(vec![self.settled("rows", &name)?])
+    }
+
+    /// The values of a protected column as statements encode them, with their positions.
+    fn codes(&self, place: usize, values: &[Option<String>]) -> HashMap<String, u32> {
+        let kind = self.kinds[place];
+        values.iter().map(|value| engine_cell(kind, value.as_deref())).zip(0..).collect()
+    }
+
+    /// Adds what buckets or classes hold.
+    fn count_contents(
+        &mut self,
+        sql: &str,
+        codes: &HashMap<String, u32>,
+        audit: &mut RemoteAudit,
+    ) -> Result<(), RemoteError> {
+        for row in self.session.query(sql)? {
+            let [SqlValue::Text(content), number_of] = &row[..] else { return Err(unexpected()) };
+            let listed: Vec<ListedValue> = serde_json::from_str(content).map_err(|_| unexpected())?;
+            // a value that the plan does not know is one that the source does not have
+            let code = |of: ListedValue| Some((codes.get(&of.v).copied()?, of.n));
+            let content: Option<Vec<(u32, u64)>> = listed.into_iter().map(code).collect();
+            let Some(mut content) = content else {
+                *audit.broken.entry(RemoteCheck::Content).or_default() += 1;
+                continue;
+            };
+            content.sort_unstable();
+            *audit.contents.entry(content).or_default() += number(number_of)?;
+        }
+        Ok(())
+    }
+
+    /// What stands behind the cells of classes, by the rows with their classes.
+    fn covered(
+        &mut self,
+        table: &RemoteTablePlan,
+        classes: &RemoteClasses,
+        assignment: &str,
+    ) -> Result<CoveredCells, RemoteError> {
+        let generalized = &classes.generalized;
+        let made = ClassStatements { table: &table.name, columns: &self.used, known: &table.known, generalized };
+        let (sql, staged) = (made.covered(assignment), self.folders.staged(&format!("{}.covered", table.name)));
+        self.session.write(&sql, &staged, false)?;
+        let kinds: Vec<SqlKind> = generalized.iter().map(|&at| self.kinds[table.known[at].column]).collect();
+        let mut covered = CoveredCells::new(generalized.len());
+        each_staged_row(&staged, |row| {
+            let [at, class, value, cell] = row else { return None };
+            let number = |text: &Option<&[u8]>| std::str::from_utf8((*text)?).ok()?.parse::<u32>().ok();
+            let (at, class) = (number(at)? as usize, number(class)?);
+            let kind = *kinds.get(at)?;
+            let canonical = |value: &[u8]| Some(kind.canonical(std::str::from_utf8(value).ok()?.to_owned()));
+            let value = match value {
+                None => None,
+                Some(value) => Some(canonical(value)?),
+            };
+            covered.push(at, class, value.as_deref().map(str::as_bytes), *cell)
+        })?;
+        Ok(covered)
     }
 
     fn settled(&self, part: &'static str, name: &str) -> Result<WrittenRemotePart, RemoteError> {
@@ -229,9 +319,13 @@ impl<S: SqlSession> SparkTable<S> {
     /// What the files themselves say: their columns, what else stands in them, and the order of their rows.
     fn read_files(&self, table: &RemoteTablePlan, audit: &mut RemoteAudit) -> Result<(), RemoteError> {
         let kind = |place: usize| self.kinds[place];
-        let known = table.known.iter().map(|of| (of.name.clone(), kind(of.column)));
-        let mut parts = vec![(if table.buckets.is_some() { "qi" } else { "rows" }, known.collect::<Vec<_>>())];
-        if let Some(buckets) = &table.buckets {
+        let is_shared = |at: usize| table.classes().is_some_and(|classes| classes.generalized.contains(&at));
+        let shown = |(at, of): (usize, &PublishedRemoteColumn)| {
+            (of.name.clone(), if is_shared(at) { SqlKind::Text } else { kind(of.column) })
+        };
+        let known: Vec<_> = table.known.iter().enumerate().map(shown).collect();
+        let mut parts = vec![(if table.buckets().is_some() { "qi" } else { "rows" }, known)];
+        if let Some(buckets) = table.buckets() {
             let sensitive = &buckets.sensitive;
             parts.push(("sa", vec![(sensitive.name.clone(), kind(sensitive.column))]));
         }
@@ -243,7 +337,7 @@ impl<S: SqlSession> SparkTable<S> {
             let mut found = 0;
             for entry in std::fs::read_dir(self.folders.path(&name)).map_err(failed)? {
                 let path = entry.map_err(failed)?.path();
-                let read = written::check(&path, &attributes, table.buckets.is_some()).map_err(failed)?;
+                let read = written::check(&path, &attributes, table.buckets().is_some()).map_err(failed)?;
                 columns += u64::from(!read.has_columns);
                 order += u64::from(!read.is_ordered);
                 found += 1;
@@ -255,6 +349,22 @@ impl<S: SqlSession> SparkTable<S> {
         *audit.broken.entry(RemoteCheck::Place).or_default() += places;
         Ok(())
     }
+}
+
+/// Reads the rows that were written to a folder, one by one; `take` says whether a row is as was asked for.
+fn each_staged_row(folder: &str, mut take: impl FnMut(&[Option<&[u8]>]) -> Option<()>) -> Result<(), RemoteError> {
+    let failed = |error: String| RemoteError::Failed(format!("rows in the scratch folder: {error}"));
+    for file in parquet_files(Path::new(folder)).map_err(|error| failed(error.to_string()))? {
+        let read = ParquetFiles::new(vec![file], &IngestLimits::of_own_parts());
+        let mut rows = read.map_err(|error| failed(error.to_string()))?;
+        while let Some(chunk) = rows.next_chunk().map_err(|error| failed(error.to_string()))? {
+            for row in 0..chunk.rows as usize {
+                let cells: Vec<Option<&[u8]>> = chunk.columns.iter().map(|of| of.value(row)).collect();
+                take(&cells).ok_or_else(unexpected)?;
+            }
+        }
+    }
+    Ok(())
 }
 
 /// The rows of earlier slices of each value, from the rows of each value and slice.
@@ -379,17 +489,33 @@ impl<S: SqlSession> RemoteTable for SparkTable<S> {
         let all: Vec<String> = (0..self.columns.len()).map(column).collect();
         let staged = self.folders.staged("sample");
         self.session.write(&statements::sample(&all, self.rows.div_ceil(SAMPLE)), &staged, false)?;
-        let failed = |error: String| RemoteError::Failed(format!("a sample of the table: {error}"));
-        let files = parquet_files(Path::new(&staged)).map_err(|error| failed(error.to_string()))?;
         let mut sample = RowSample::default();
-        for file in files {
-            let read = ParquetFiles::new(vec![file], &IngestLimits::of_own_parts());
-            let mut rows = read.map_err(|error| failed(error.to_string()))?;
-            while let Some(chunk) = rows.next_chunk().map_err(|error| failed(error.to_string()))? {
-                (0..chunk.rows as usize).for_each(|row| sample.push(chunk.columns.iter().map(|of| of.value(row))));
-            }
-        }
+        each_staged_row(&staged, |row| {
+            sample.push(row.iter().copied());
+            Some(())
+        })?;
         Ok(sample)
+    }
+
+    fn cells(&mut self, columns: &[usize], most: u64) -> Result<CountedCells, RemoteError> {
+        let columns: Vec<String> = columns.iter().copied().map(column).collect();
+        let distinct = self.numbers(&statements::distinct(&columns))?;
+        if distinct.first().is_none_or(|distinct| *distinct > most) {
+            let detail = format!(
+                "the columns that classes are made of have more than {most} distinct rows: name a view with coarser values, or generalize \
+                 fewer columns"
+            );
+            return Err(RemoteError::Unsupported(detail));
+        }
+        let staged = self.folders.staged("cells");
+        self.session.write(&statements::cells(&columns), &staged, false)?;
+        let mut cells = CountedCells::default();
+        each_staged_row(&staged, |row| {
+            let (rows, row) = row.split_last()?;
+            cells.push(std::str::from_utf8((*rows)?).ok()?.parse().ok()?, row.iter().copied());
+            Some(())
+        })?;
+        Ok(cells)
     }
 
     fn unique(&mut self, columns: &[usize]) -> Result<u64, RemoteError> {
@@ -408,43 +534,51 @@ impl<S: SqlSession> RemoteTable for SparkTable<S> {
 
     fn write(&mut self, table: &RemoteTablePlan) -> Result<Vec<WrittenRemotePart>, RemoteError> {
         self.use_columns(table);
-        match &table.buckets {
-            Some(buckets) => self.write_buckets(table, buckets),
-            None => self.write_plain(table),
+        match &table.form {
+            RemoteForm::Bucketized(buckets) => self.write_buckets(table, buckets),
+            RemoteForm::Generalized(classes) => self.write_classes(table, classes),
+            RemoteForm::Plain => self.write_plain(table),
         }
     }
 
     fn audit(&mut self, table: &RemoteTablePlan) -> Result<RemoteAudit, RemoteError> {
         self.use_columns(table);
         let written = |part: &str| parquet(&self.folders.part(&Self::part_name(table, part)));
-        let buckets = table.buckets.as_ref().map(|buckets| WrittenBuckets {
+        let of_values = written("sa");
+        let assignment = parquet(&self.folders.staged(&format!("{}.w", table.name)));
+        let buckets = table.buckets().map(|buckets| WrittenBuckets {
             sensitive: buckets.sensitive.clone(),
-            part: written("sa"),
-            assignment: parquet(&self.folders.staged(&format!("{}.w", table.name))),
+            part: of_values.clone(),
+            assignment: assignment.clone(),
         });
+        let generalized = table.classes().map(|classes| classes.generalized.clone());
+        let classes = generalized.map(|generalized| WrittenClasses { generalized, assignment: assignment.clone() });
         let part = written(if buckets.is_some() { "qi" } else { "rows" });
-        let relations = WrittenRelations { columns: self.used.clone(), known: table.known.clone(), part, buckets };
+        let (columns, known) = (self.used.clone(), table.known.clone());
+        let relations = WrittenRelations { columns, known, part, buckets, classes };
         let mut audit = RemoteAudit::default();
         for (check, sql) in relations.checks() {
             let broken = self.numbers(&sql)?;
             *audit.broken.entry(check).or_default() += broken.first().copied().unwrap_or(1);
         }
-        if let (Some(buckets), Some(relations)) = (&table.buckets, &relations.buckets) {
-            let kind = self.kinds[buckets.sensitive.column];
-            let texts = buckets.values.iter().map(|value| engine_cell(kind, value.as_deref()));
-            let codes: HashMap<String, u32> = texts.zip(0..).collect();
-            for row in self.session.query(&contents(&relations.part, &relations.sensitive))? {
-                let [SqlValue::Text(content), number_of] = &row[..] else { return Err(unexpected()) };
-                let listed: Vec<ListedValue> = serde_json::from_str(content).map_err(|_| unexpected())?;
-                // a value that the plan does not know is one that the source does not have
-                let code = |of: ListedValue| Some((codes.get(&of.v).copied()?, of.n));
-                let content: Option<Vec<(u32, u64)>> = listed.into_iter().map(code).collect();
-                let Some(mut content) = content else {
-                    *audit.broken.entry(RemoteCheck::Content).or_default() += 1;
-                    continue;
+        match &table.form {
+            RemoteForm::Plain => {}
+            RemoteForm::Bucketized(RemoteBuckets { sensitive, values, .. }) => {
+                let name = identifier(&sensitive.name);
+                let codes = self.codes(sensitive.column, values);
+                let sql = contents(&of_values, &["bucket".to_owned()], Some(&name));
+                self.count_contents(&sql, &codes, &mut audit)?;
+            }
+            RemoteForm::Generalized(classes) => {
+                let agreeing = classes.generalized.iter().map(|&at| identifier(&table.known[at].name));
+                let name = classes.sensitive.as_ref().map(|of| identifier(&of.column.name));
+                let codes = match &classes.sensitive {
+                    None => HashMap::from([(String::new(), 0)]),
+                    Some(of) => self.codes(of.column.column, &of.values),
                 };
-                content.sort_unstable();
-                *audit.contents.entry(content).or_default() += number(number_of)?;
+                let sql = contents(&relations.part, &agreeing.collect::<Vec<_>>(), name.as_deref());
+                self.count_contents(&sql, &codes, &mut audit)?;
+                audit.covered = self.covered(table, classes, &assignment)?;
             }
         }
         self.read_files(table, &mut audit)?;

@@ -9,12 +9,12 @@ use ::parquet::file::properties::WriterProperties;
 use arrow_array::{ArrayRef, Int32Array, Int64Array, RecordBatch, StringArray};
 use arrow_schema::{DataType, Field, Schema};
 
-use super::audit::{WrittenBuckets, WrittenRelations, contents};
+use super::audit::{WrittenBuckets, WrittenClasses, WrittenRelations, contents};
 use super::files::{SharedFolders, overlaps};
 use super::kinds::SqlKind;
 use super::relation::{self, SqlValue};
 use super::source::SparkSource;
-use super::statements::{self, BucketStatements, column};
+use super::statements::{self, BucketStatements, ClassStatements, column};
 use super::table::offered;
 use super::written;
 use crate::engine::{PublishedRemoteColumn, RemoteBuckets};
@@ -38,39 +38,71 @@ fn buckets() -> RemoteBuckets {
     }
 }
 
-/// The texts of all statements of a table with buckets and of a plain one.
-fn texts() -> Vec<String> {
-    let buckets = buckets();
-    let columns: Vec<String> = (0..3).map(column).collect();
-    let known = vec![published(0, "age"), published(1, "a `quoted` name")];
+fn known() -> Vec<PublishedRemoteColumn> {
+    vec![published(0, "age"), published(1, "a `quoted` name")]
+}
+
+fn columns() -> Vec<String> {
+    (0..3).map(column).collect()
+}
+
+/// The texts of the statements that plan and write a table with buckets, a plain one, and one with classes.
+fn texts_of_makers() -> Vec<String> {
+    let (buckets, columns, known) = (buckets(), columns(), known());
     let made = BucketStatements { table: "t1", columns: &columns, rows: 9, buckets: &buckets };
-    let relations = WrittenRelations {
-        columns: columns.clone(),
-        known: known.clone(),
-        part: "parquet.`/release/t1.qi`".to_owned(),
-        buckets: Some(WrittenBuckets {
-            sensitive: buckets.sensitive.clone(),
-            part: "parquet.`/release/t1.sa`".to_owned(),
-            assignment: "parquet.`/scratch/t1.w`".to_owned(),
-        }),
-    };
-    let mut texts = vec![
+    let classes = ClassStatements { table: "t3", columns: &columns, known: &known, generalized: &[1] };
+    vec![
         made.keyed(),
         made.counted(),
         made.assigned(),
         made.known_part(&known, "/scratch/t1.w"),
         made.sensitive_part(),
         statements::plain_part(&known, 9, "/scratch/t2.rows"),
+        classes.classed(9),
+        classes.classed(1 << 20),
+        classes.part(9, "/scratch/t3.w"),
+        statements::cells(&columns),
+        statements::distinct(&columns),
         statements::frequencies("c0"),
         statements::unique(&columns),
         statements::inferred(&columns[..2], "c2"),
         statements::values("c2"),
         statements::determined(&columns[..1], &columns[1..]),
         statements::sample(&columns, 4),
-        contents("parquet.`/release/t1.sa`", &buckets.sensitive),
+    ]
+}
+
+/// The texts of the statements that audit them.
+fn texts_of_audits() -> Vec<String> {
+    let (columns, known) = (columns(), known());
+    let relations = |part: &str, buckets, classes| WrittenRelations {
+        columns: columns.clone(),
+        known: known.clone(),
+        part: part.to_owned(),
+        buckets,
+        classes,
+    };
+    let buckets = WrittenBuckets {
+        sensitive: published(2, "disease"),
+        part: "parquet.`/release/t1.sa`".to_owned(),
+        assignment: "parquet.`/scratch/t1.w`".to_owned(),
+    };
+    let classes = WrittenClasses { generalized: vec![1], assignment: "parquet.`/scratch/t3.w`".to_owned() };
+    let made = ClassStatements { table: "t3", columns: &columns, known: &known, generalized: &[1] };
+    let mut texts = vec![
+        contents("parquet.`/release/t1.sa`", &["bucket".to_owned()], Some("`disease`")),
+        contents("parquet.`/release/t3.rows`", &["`a ``quoted`` name`".to_owned()], None),
+        made.covered("parquet.`/scratch/t3.w`"),
     ];
-    texts.extend(relations.checks().into_iter().map(|(_, sql)| sql));
+    let of_buckets = relations("parquet.`/release/t1.qi`", Some(buckets), None).checks();
+    let of_rows = relations("parquet.`/release/t2.rows`", None, None).checks();
+    let of_classes = relations("parquet.`/release/t3.rows`", None, Some(classes)).checks();
+    texts.extend([of_buckets, of_rows, of_classes].into_iter().flatten().map(|(_, sql)| sql));
     texts
+}
+
+fn texts() -> Vec<String> {
+    [texts_of_makers(), texts_of_audits()].concat()
 }
 
 /// The attack: a reader of the engine's pages and logs, who sees every text, looks for keys, plans and rare values.
@@ -113,8 +145,8 @@ fn equal_rows_are_numbered_before_they_are_hashed() {
 
 #[test]
 fn audits_use_other_means_than_those_that_wrote() {
-    for text in texts().iter().skip(12) {
-        for name in ["sha2", " over ", " join ", "segment_", "key_", "offset_", "piece_"] {
+    for text in texts_of_audits() {
+        for name in ["sha2", " over ", " join ", "segment_", "key_", "offset_", "piece_", "class_"] {
             assert!(!text.contains(name), "{name}: {text}");
         }
     }
@@ -316,7 +348,7 @@ fn relations_keep_their_types() {
             .to_vec(),
         vec![SqlValue::Null; columns.len()],
     ];
-    relation::write(&path, &columns, &rows).unwrap();
+    relation::write(&path, &columns, rows.clone()).unwrap();
     let file = fs::File::open(path.join("rows.parquet")).unwrap();
     let mut csv = String::new();
     std::io::Read::read_to_string(&mut PartFilesReader::new(vec![file]), &mut csv).unwrap();
@@ -329,7 +361,7 @@ fn relations_keep_their_types() {
     let mut other = attributes;
     other[4].1 = SqlKind::Decimal { digits: 9, scale: 3 };
     assert!(!written::check(&path.join("rows.parquet"), &other, false).unwrap().has_columns);
-    assert!(relation::write(&path, &columns, &rows).is_err());
+    assert!(relation::write(&path, &columns, rows.clone()).is_err());
 }
 
 /// A column of each type, and the canonical text of a value.
@@ -373,7 +405,7 @@ fn numbers_and_moments_stand_in_their_order() {
             let path = folder.path().join(format!("{name}{at}"));
             let rows: Vec<Vec<SqlValue>> =
                 values.iter().map(|value| vec![SqlValue::Text((*value).to_owned())]).collect();
-            relation::write(&path, &[("x", kind)], &rows).unwrap();
+            relation::write(&path, &[("x", kind)], rows).unwrap();
             written::check(&path.join("rows.parquet"), &[("x".to_owned(), kind)], false).unwrap().is_ordered
         };
         assert!(is_ordered(&ordered, "ordered"), "{kind:?}");

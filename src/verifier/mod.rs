@@ -54,6 +54,7 @@ pub use people::{
     SortedHashes, SystemFacts, audit_claim, audit_recorded, decisive_marks, derive_facts, twin_candidates,
 };
 pub use release::contents::{CountedTables, OriginalValues, TableContents};
+pub use release::covered::CoveredColumn;
 pub use release::sequential::groups::JoinError;
 pub use release::sequential::join::{JoinMeasures, ReleaseJoin};
 pub use release::sequential::observed::ObservedRelease;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::control::Control;
-use crate::microdata::{Attr, ColumnAnnotations, Table};
+use crate::microdata::{Attr, AttrSet, ColumnAnnotations, Table};
 use crate::problem::{Fault, Kind};
 use crate::publication::{DeclaredTaxonomy, DeclaredThresholds, ExcludedValues, Protected, SubmittedRule};
 use crate::publish::bucketize::{ValueThreshold, shares, try_sizes};
@@ -18,6 +18,16 @@ use super::unused_thresholds::{Inspection, unused_thresholds};
 #[must_use]
 pub fn annotate(specification: &Specification, table: Table, inspection: Inspection) -> (Table, Vec<Fault>) {
     let Annotator { annotations, faults, .. } = Annotator::new(specification, &table, inspection);
+    (annotations.into_iter().fold(table, |table, (attribute, annotations)| table.on(attribute, annotations)), faults)
+}
+
+/// The table with the taxonomies of some attributes, and the faults of those that lack values.
+#[must_use]
+pub(crate) fn annotate_trees(specification: &Specification, table: Table, among: AttrSet) -> (Table, Vec<Fault>) {
+    let mut annotator = Annotator { specification, table: &table, annotations: BTreeMap::new(), faults: Vec::new() };
+    let declared = specification.taxonomies.iter().filter(|declared| among.contains(declared.attribute));
+    declared.for_each(|declared| annotator.bind(declared));
+    let Annotator { annotations, faults, .. } = annotator;
     (annotations.into_iter().fold(table, |table, (attribute, annotations)| table.on(attribute, annotations)), faults)
 }
 

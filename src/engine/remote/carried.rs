@@ -34,9 +34,10 @@ impl PlannedRemotely<'_> {
         for (published, written) in self.publication.tables.iter().zip(written) {
             let mut parts = Vec::new();
             for (part, from) in published.parts.iter().zip(written) {
-                let carried =
-                    CarriedRows { part, file: part.file(&published.name), kinds: self.kinds_of(part), table, from };
-                parts.push(carried.carry(&mut *store, control)?);
+                let (file, kinds) = (part.file(&published.name), self.kinds_of(part));
+                let carried = CarriedRows { part, file, kinds, table, from };
+                let sha256 = Some(carried.carry(&mut *store, control)?);
+                parts.push(WrittenPart { sha256, files: Vec::new(), types: self.types_of(part) });
                 carried.check(&*store, control)?;
             }
             tables.push(parts);
@@ -56,7 +57,8 @@ struct CarriedRows<'a> {
 }
 
 impl CarriedRows<'_> {
-    fn carry(&self, store: &mut dyn PartStore, control: &Control) -> Result<WrittenPart, EngineError> {
+    /// Puts the part into the store, and gives its digest.
+    fn carry(&self, store: &mut dyn PartStore, control: &Control) -> Result<String, EngineError> {
         let mut rendering = PartRendering::new(self.rows()?);
         let (mut hash, mut csv, mut waiting, mut first, mut number) = (Sha256::new(), Vec::new(), 0u32, 0u64, 0);
         loop {
@@ -74,7 +76,7 @@ impl CarriedRows<'_> {
                 break;
             }
         }
-        Ok(WrittenPart { sha256: Some(hex(&hash.finalize())), files: Vec::new(), types: self.kinds.clone() })
+        Ok(hex(&hash.finalize()))
     }
 
     /// The rows in canonical order: files of buckets follow each other, those of tuples are merged.

@@ -10,7 +10,7 @@ use crate::engine::prepare::{PrepareInput, PreparedRelease, feasible, ledger_uni
 use crate::ledger::EarlierDisclosures;
 use crate::microdata::{Attr, AttrSet};
 use crate::problem::{Fault, Kind};
-use crate::publish::PlanRefusal;
+use crate::publish::{DesignedTable, PlanRefusal};
 use crate::random::ReleaseKey;
 use crate::spec::{MethodSpec, Specification};
 
@@ -97,8 +97,12 @@ impl RemoteOrder<'_> {
             None => "a column that is not published".to_owned(),
         };
         let mut faults = Vec::new();
-        for protected in prepared.design.tables.iter().filter_map(|of| of.bucketized()?.single()).map(|(attr, _)| attr)
-        {
+        let of_classes = |of: &DesignedTable| of.generalized()?.keeps.first()?.protects.attributes().iter().next();
+        let protected = |of: &DesignedTable| match of.bucketized() {
+            Some(bucketized) => bucketized.single().map(|(attr, _)| attr),
+            None => of_classes(of),
+        };
+        for protected in prepared.design.tables.iter().filter_map(protected) {
             let tied = dependencies.tied(protected, &prepared.dependencies.all);
             if !tied.is_empty() {
                 let mut names: Vec<String> = tied.iter().map(name).collect();

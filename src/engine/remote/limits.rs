@@ -2,12 +2,12 @@
 
 use super::counts::RemoteCounts;
 use crate::ledger::EarlierDisclosures;
-use crate::microdata::MAX_ATTRIBUTES;
+use crate::microdata::{AttrSet, MAX_ATTRIBUTES};
 use crate::problem::{Fault, Kind, Problem};
-use crate::publication::{Algorithm, Guarantee, SubmittedRule, Unit};
+use crate::publication::{Algorithm, Guarantee, Protected, SubmittedRule, Unit};
 use crate::publish::bucketize::FilledBuckets;
 use crate::publish::{BucketPlan, Decision, Design, DesignedTable, TableDesign};
-use crate::spec::{InternalUtility, MethodSpec, PeopleChoice, Specification};
+use crate::spec::{ClassSplit, InternalUtility, MethodSpec, PeopleChoice, Specification};
 
 /// The most rows of parts that are read for what no rule prevents.
 const MOST_READ_ROWS: u64 = 1 << 22;
@@ -20,6 +20,9 @@ pub const fn are_parts_read(rows: u64) -> bool {
 
 /// The largest number of values of a protected attribute.
 pub(super) const MOST_VALUES: u64 = 1 << 16;
+
+/// The most distinct rows of the attributes that classes are made of.
+pub const MOST_CELLS: u64 = 1 << 22;
 
 /// The most columns of a table, dropped ones included: dependencies are searched among all of them.
 pub(super) const MOST_COLUMNS: usize = MAX_ATTRIBUTES;
@@ -67,9 +70,20 @@ pub fn remote_faults(specification: &Specification) -> Vec<Fault> {
             fault(!by_rules, "/method/algorithm", detail);
             fault(spec.addback, "/method/addback", "what may be added depends on rows, which are in the other engine");
         }
+        MethodSpec::Generalize(spec) => {
+            let detail = "relaxed splits part rows with equal values, which are in the other engine: use strict splits";
+            fault(spec.split != ClassSplit::Strict, "/method/split", detail);
+            let protecting = spec.rules.iter().filter(|rule| rule.protects != Protected::Rows);
+            let protected = protecting.fold(AttrSet::EMPTY, |all, rule| all.union(rule.protects.attributes()));
+            let is_alone = protected.is_empty() || (protected.len() == 1 && protected == spec.sensitive);
+            let detail = format!(
+                "there one sensitive attribute is protected, and no other one stays exact: generalize or drop the others, or {whole}"
+            );
+            fault(!is_alone, "/method/sensitive", &detail);
+        }
         other => {
             let detail = format!(
-                "rows are in the other engine, which does not run {}: use anatomy, bucketize or versatile, or {whole}",
+                "rows are in the other engine, which does not run {}: use anatomy, bucketize, versatile or generalize, or {whole}",
                 other.name()
             );
             fault(true, "/method/type", &detail);
@@ -104,7 +118,8 @@ fn needs_order(guarantee: Guarantee) -> bool {
 
 /// The faults of a design with a table that the other engine cannot make.
 pub(super) fn faults_of_design(design: &Design, counts: &RemoteCounts) -> Vec<Fault> {
-    if design.decision != Decision::ByRules {
+    let is_by_classes = design.tables.iter().all(|table| table.generalized().is_some());
+    if design.decision != Decision::ByRules && !is_by_classes {
         return vec![unsupported("/method", "the tables cannot be chosen from rules and counts alone")];
     }
     let is_counted = |buckets: &BucketPlan| match buckets {
@@ -122,10 +137,8 @@ pub(super) fn faults_of_design(design: &Design, counts: &RemoteCounts) -> Vec<Fa
                 && bucketized.strata.is_none()
                 && bucketized.closed.is_empty()
         }
-        TableDesign::Sliced(_)
-        | TableDesign::Generalized(_)
-        | TableDesign::Sequential(_)
-        | TableDesign::Decomposed(_) => false,
+        TableDesign::Generalized(generalized) => generalized.strata.is_none() && generalized.keeps.len() <= 1,
+        TableDesign::Sliced(_) | TableDesign::Sequential(_) | TableDesign::Decomposed(_) => false,
     };
     let detail = "a table has several attributes in its sensitive part, which are dealt row by row: give each rule one sensitive \
                   attribute, and attributes that predict each other to one rule";
@@ -133,7 +146,8 @@ pub(super) fn faults_of_design(design: &Design, counts: &RemoteCounts) -> Vec<Fa
     // in a line of one cell nothing and an empty text look alike
     let is_bare = |table: &&DesignedTable| {
         let mut attributes = table.attributes.iter();
-        let only = attributes.next().filter(|_| table.is_plain() && attributes.next().is_none());
+        let has_one_part = table.is_plain() || table.generalized().is_some();
+        let only = attributes.next().filter(|_| has_one_part && attributes.next().is_none());
         only.is_some_and(|attr| counts.columns[attr.index()].missing > 0)
     };
     let detail = "a table of one attribute would have missing values, which this engine does not write: give the attribute to a rule, or drop it";

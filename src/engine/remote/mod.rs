@@ -4,12 +4,17 @@
 //! docs/spec/ranked.md
 
 mod carried;
+pub(super) mod cells;
+pub(super) mod classes;
+mod coded;
 pub(super) mod counted;
 pub(super) mod counts;
 pub(super) mod dependencies;
 pub(super) mod limits;
 pub(super) mod plan;
+mod planned_classes;
 pub(super) mod port;
+pub(super) mod published;
 pub(super) mod release;
 pub(super) mod sample;
 

@@ -31,7 +31,7 @@ fn planned(order: &RemoteOrder<'_>, table: &mut dyn RemoteTable, control: &Contr
     let mut counted = order.counted(table, control)?;
     let mut faults = std::mem::take(&mut counted.faults);
     let prepared = if faults.is_empty() {
-        let planned = PlannedRemotely::new(order, counted)?;
+        let planned = PlannedRemotely::new(order, counted, table, control)?;
         faults = planned.faults(control)?;
         planned.prepared
     } else {

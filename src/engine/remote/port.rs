@@ -3,6 +3,9 @@
 use std::collections::BTreeMap;
 use std::fs::File;
 
+use super::cells::CountedCells;
+use super::classes::{CoveredCells, RemoteClasses};
+use super::published::PublishedRemoteColumn;
 use super::sample::RowSample;
 use crate::control::Control;
 use crate::microdata::AttributeType;
@@ -36,23 +39,44 @@ pub struct CountedGroups {
     pub errors: u64,
 }
 
-/// A table to write: plain, or a part of known attributes and a sensitive part that buckets link.
+/// A table to write.
 pub struct RemoteTablePlan {
     /// `t1`, `t2`, ...
     pub name: String,
-    /// The columns that both parts, or the plain table, hold, with their published names; a sensitive one is left out.
+    /// The columns of its part in their order, with their published names; of a sensitive part the one column is left out.
     pub known: Vec<PublishedRemoteColumn>,
-    /// The sensitive column and its buckets; `None` for a plain table.
-    pub buckets: Option<RemoteBuckets>,
+    /// How its rows are published.
+    pub form: RemoteForm,
 }
 
-/// A column that is published.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct PublishedRemoteColumn {
-    /// Its position in the table.
-    pub column: usize,
-    /// Its published name.
-    pub name: String,
+/// How the rows of a table are published.
+pub enum RemoteForm {
+    /// As they are.
+    Plain,
+    /// In a part of known attributes and a sensitive one that buckets link.
+    Bucketized(RemoteBuckets),
+    /// In classes that show the same cells.
+    Generalized(RemoteClasses),
+}
+
+impl RemoteTablePlan {
+    /// The buckets, if it has some.
+    #[must_use]
+    pub const fn buckets(&self) -> Option<&RemoteBuckets> {
+        match &self.form {
+            RemoteForm::Bucketized(buckets) => Some(buckets),
+            RemoteForm::Plain | RemoteForm::Generalized(_) => None,
+        }
+    }
+
+    /// The classes, if it has some.
+    #[must_use]
+    pub const fn classes(&self) -> Option<&RemoteClasses> {
+        match &self.form {
+            RemoteForm::Generalized(classes) => Some(classes),
+            RemoteForm::Plain | RemoteForm::Bucketized(_) => None,
+        }
+    }
 }
 
 /// The buckets of a table.
@@ -81,7 +105,7 @@ pub struct WrittenRemotePart {
 pub enum RemoteCheck {
     /// Each part holds the rows of the source, no more and no fewer.
     Content,
-    /// The parts of a table have the same buckets, labelled from 1 on.
+    /// The parts of a table have the same buckets, labelled from 1 on. Each class of the assignment shows other cells.
     Buckets,
     /// The parts belong together: by the assignment, which holds the rows of the source, each row is in the bucket that both say.
     Linkage,
@@ -94,12 +118,15 @@ pub enum RemoteCheck {
 }
 
 /// What an audit found in the written files of a table.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
+#[derive(Default)]
 pub struct RemoteAudit {
     /// How much broke each check; all are listed.
     pub broken: BTreeMap<RemoteCheck, u64>,
-    /// How many buckets of the sensitive part have each content; none of a plain table.
+    /// How many buckets of the sensitive part, or classes of the part, have each content; none of a plain table. Where classes only
+    /// have to be large, their rows count as rows of one value.
     pub contents: BTreeMap<BucketContent, u64>,
+    /// What stands behind the cells of a generalized table, by the assignment.
+    pub covered: CoveredCells,
 }
 
 /// The reason why another engine has no answer. It names no value of the data.
@@ -174,6 +201,12 @@ pub trait RemoteTable {
     /// # Errors
     /// [`RemoteError`]
     fn sample(&mut self) -> Result<RowSample, RemoteError>;
+
+    /// The distinct rows of some columns, in any order.
+    ///
+    /// # Errors
+    /// [`RemoteError`], also where there are more than `most`.
+    fn cells(&mut self, columns: &[usize], most: u64) -> Result<CountedCells, RemoteError>;
 
     /// The rows that no other row equals in these columns.
     ///

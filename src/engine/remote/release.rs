@@ -3,8 +3,9 @@
 use super::counted::{CountedRelease, RemoteOrder, clearing, refuse};
 use super::counts::RemoteCounts;
 use super::limits::are_parts_read;
+use super::planned_classes::ClassDesign;
 use super::port::{
-    PublishedRemoteColumn, RemoteAudit, RemoteBuckets, RemoteCheck, RemoteTable, RemoteTablePlan, WrittenRemotePart,
+    RemoteAudit, RemoteBuckets, RemoteCheck, RemoteForm, RemoteTable, RemoteTablePlan, WrittenRemotePart,
 };
 use crate::control::{Control, Phase};
 use crate::engine::error::EngineError;
@@ -12,7 +13,7 @@ use crate::engine::prepare::known_forms::DescribedDependencies;
 use crate::engine::prepare::wording::method_name;
 use crate::engine::prepare::{PreparedRelease, losses};
 use crate::engine::read_back::exposures;
-use crate::engine::read_back::exposures::{FigureReader, PublishedTables};
+use crate::engine::read_back::exposures::{FigureReader, FiguresOfParts, PublishedTables};
 use crate::engine::read_back::figures::{achieved, bucket_sizes, closed, summary};
 use crate::engine::release::ledger_entries::ledger_entries;
 use crate::engine::release::run::declared_choices;
@@ -25,13 +26,15 @@ use crate::publication::{
     RowMeaning, TableName, TableProtection,
 };
 use crate::publish::DesignedTable;
-use crate::publish::ranked::{UseKey, contents, place_filled, plan_buckets};
+use crate::publish::ranked;
+use crate::publish::ranked::{UseKey, place_filled, plan_buckets};
 use crate::report::{
-    Manifest, ManifestExposures, ManifestInput, Provenance, SpecificationNotice, Utility, WritingEngine, WrittenPart,
-    manifest,
+    Manifest, ManifestInput, Provenance, SpecificationNotice, Utility, WritingEngine, WrittenPart, manifest,
 };
 use crate::verifier;
-use crate::verifier::{Check, CountedTables, OriginalValues, TableContents, VerifierInput, VerifierReport};
+use crate::verifier::{
+    Check, CountedTables, CoveredColumn, OriginalValues, TableContents, VerifierInput, VerifierReport,
+};
 
 /// Plans a release from counts, has its parts written and audited by the engine that has the rows, and describes it.
 ///
@@ -48,7 +51,7 @@ pub fn release_remotely(
     clearing(table, |table| {
         let counted = order.counted(table, control)?;
         refuse(counted.faults.clone())?;
-        let planned = PlannedRemotely::new(order, counted)?;
+        let planned = PlannedRemotely::new(order, counted, table, control)?;
         refuse(planned.faults(control)?)?;
         planned.made(table, output, control)
     })
@@ -88,75 +91,108 @@ pub(super) struct PlannedRemotely<'a> {
     order: &'a RemoteOrder<'a>,
     pub(super) prepared: PreparedRelease,
     pub(super) publication: Publication,
-    plans: Vec<RemoteTablePlan>,
-    kinds: Vec<AttributeType>,
-    values: Vec<usize>,
+    tables: Vec<PlannedTable>,
+    counts: RemoteCounts,
     protected: Vec<OriginalValues>,
-    rows: u64,
+}
+
+/// A table as it is planned.
+struct PlannedTable {
+    plan: RemoteTablePlan,
+    /// What its buckets or classes hold.
+    contents: TableContents,
+    /// The columns of its classes; none of other tables.
+    shared: Vec<PublishedColumn>,
 }
 
 impl<'a> PlannedRemotely<'a> {
-    /// Plans the tables of a release without faults.
-    pub(super) fn new(order: &'a RemoteOrder<'a>, counted: CountedRelease) -> Result<Self, EngineError> {
+    /// Plans the tables of a release without faults. Classes are made of the cells of the table.
+    ///
+    /// # Errors
+    /// [`EngineError`]: cancelled, failed, or refused where classes cannot be made.
+    pub(super) fn new(
+        order: &'a RemoteOrder<'a>,
+        counted: CountedRelease,
+        table: &mut dyn RemoteTable,
+        control: &Control,
+    ) -> Result<Self, EngineError> {
         let CountedRelease { prepared, counts, protected, .. } = counted;
-        let (plans, values) = order.plans(&prepared, &counts)?;
-        let publication = order.publication(&prepared, counts.rows);
-        let kinds = counts.columns.iter().map(|column| column.kind).collect();
+        let mut tables = Vec::new();
+        for (index, designed) in prepared.design.tables.iter().enumerate() {
+            let name = TableName::at(index).0;
+            tables.push(match designed.generalized() {
+                None => order.planned(name, designed, &counts)?,
+                Some(generalized) => {
+                    let design = ClassDesign { attributes: designed.attributes, generalized, counts: &counts };
+                    let made = order.classes(table, design, control)?;
+                    let values = made.classes.sensitive.as_ref().map_or(1, |sensitive| sensitive.values.len());
+                    let known = designed.attributes.iter().map(|attr| order.published(attr)).collect();
+                    let contents = TableContents { buckets: made.contents, values };
+                    let form = RemoteForm::Generalized(made.classes);
+                    PlannedTable { plan: RemoteTablePlan { name, known, form }, contents, shared: made.columns }
+                }
+            });
+        }
+        let publication = order.publication(&prepared, &tables, counts.rows);
         let protected = protected.iter().filter_map(|attr| counts.protected(attr)).collect();
-        Ok(Self { order, prepared, publication, plans, kinds, values, protected, rows: counts.rows })
+        Ok(Self { order, prepared, publication, tables, counts, protected })
+    }
+
+    fn plans(&self) -> impl ExactSizeIterator<Item = &RemoteTablePlan> {
+        self.tables.iter().map(|table| &table.plan)
     }
 }
 
 impl RemoteOrder<'_> {
-    /// The plan of each table, and how many values its sensitive attribute has.
-    fn plans(
+    /// The plan of a plain or a bucketized table.
+    fn planned(
         &self,
-        prepared: &PreparedRelease,
+        name: String,
+        designed: &DesignedTable,
         counts: &RemoteCounts,
-    ) -> Result<(Vec<RemoteTablePlan>, Vec<usize>), EngineError> {
-        let published = |attr: Attr| PublishedRemoteColumn {
-            column: self.specification.used[attr.index()],
-            name: self.specification.published_names[attr.index()].clone(),
-        };
-        let (mut plans, mut values_of) = (Vec::new(), Vec::new());
-        for (index, designed) in prepared.design.tables.iter().enumerate() {
-            let name = TableName::at(index).0;
-            let single = designed.bucketized().and_then(|bucketized| bucketized.single());
-            let mut buckets = None;
-            if let Some((attr, guarantees)) = single {
-                let OriginalValues { values, rows, .. } = counts.protected(attr).ok_or_else(unknown_values)?;
-                let plan = match designed.bucketized().and_then(|bucketized| bucketized.planned()) {
-                    Some(planned) => place_filled(&planned.filled, self.key, &name),
-                    None => plan_buckets(&rows, guarantees, self.key, &name)
-                        .map_err(|error| EngineError::bug(error.to_string()))?,
-                };
-                values_of.push(values.len());
-                buckets = Some(RemoteBuckets {
-                    sensitive: published(attr),
-                    values,
-                    plan,
-                    key: UseKey::of_ranks(self.key, &name),
-                });
-            } else {
-                values_of.push(0);
-            }
-            let sensitive = single.map_or(AttrSet::EMPTY, |(attr, _)| AttrSet::one(attr));
-            let known = designed.attributes.minus(sensitive).iter().map(published).collect();
-            plans.push(RemoteTablePlan { name, known, buckets });
+    ) -> Result<PlannedTable, EngineError> {
+        let single = designed.bucketized().and_then(|bucketized| bucketized.single());
+        let (mut form, mut contents) = (RemoteForm::Plain, TableContents::default());
+        if let Some((attr, guarantees)) = single {
+            let OriginalValues { values, rows, .. } = counts.protected(attr).ok_or_else(unknown_values)?;
+            let plan = match designed.bucketized().and_then(|bucketized| bucketized.planned()) {
+                Some(planned) => place_filled(&planned.filled, self.key, &name),
+                None => plan_buckets(&rows, guarantees, self.key, &name)
+                    .map_err(|error| EngineError::bug(error.to_string()))?,
+            };
+            contents = TableContents { buckets: ranked::contents(&plan.segments), values: values.len() };
+            let key = UseKey::of_ranks(self.key, &name);
+            form = RemoteForm::Bucketized(RemoteBuckets { sensitive: self.published(attr), values, plan, key });
         }
-        Ok((plans, values_of))
+        let sensitive = single.map_or(AttrSet::EMPTY, |(attr, _)| AttrSet::one(attr));
+        let known = designed.attributes.minus(sensitive).iter().map(|attr| self.published(attr)).collect();
+        Ok(PlannedTable { plan: RemoteTablePlan { name, known, form }, contents, shared: Vec::new() })
     }
 
-    fn publication(&self, prepared: &PreparedRelease, rows: u64) -> Publication {
+    fn publication(&self, prepared: &PreparedRelease, planned: &[PlannedTable], rows: u64) -> Publication {
         let table = |(index, designed): (usize, &DesignedTable)| {
+            if let Some(generalized) = designed.generalized() {
+                let columns = planned[index].shared.clone();
+                let protection = match generalized.guarding {
+                    true => TableProtection::Guarding(generalized.keeps.clone()),
+                    false => TableProtection::Exclusive,
+                };
+                return PublishedTable {
+                    name: TableName::at(index),
+                    parts: vec![part("rows", columns, rows)],
+                    protection,
+                };
+            }
             let (sensitive, protection) = match designed.bucketized() {
                 Some(bucketized) => (bucketized.sensitive(), TableProtection::Guarding(bucketized.guards.clone())),
                 None => (AttrSet::EMPTY, TableProtection::Plain),
             };
             let known = designed.attributes.minus(sensitive);
             let parts = match sensitive.is_empty() {
-                true => vec![self.part("rows", known, false, rows)],
-                false => vec![self.part("qi", known, true, rows), self.part("sa", sensitive, true, rows)],
+                true => vec![part("rows", self.exact(known), rows)],
+                false => [("qi", known), ("sa", sensitive)]
+                    .map(|(name, of)| Part { bucketed: true, ..part(name, self.exact(of), rows) })
+                    .into(),
             };
             PublishedTable { name: TableName::at(index), parts, protection }
         };
@@ -168,22 +204,28 @@ impl RemoteOrder<'_> {
         }
     }
 
-    fn part(&self, name: &str, attributes: AttrSet, bucketed: bool, rows: u64) -> Part {
+    /// The columns of attributes that are published as they are.
+    fn exact(&self, attributes: AttrSet) -> Vec<PublishedColumn> {
         let column = |attribute: Attr| PublishedColumn {
             attribute,
             name: self.specification.published_names[attribute.index()].clone(),
             cells: CellContent::Exact,
         };
-        let columns = attributes.iter().map(column).collect();
-        Part { name: name.to_owned(), columns, rows: RowMeaning::Tuples, bucketed, len: rows, null: None }
+        attributes.iter().map(column).collect()
     }
+}
+
+/// A part without buckets.
+fn part(name: &str, columns: Vec<PublishedColumn>, rows: u64) -> Part {
+    Part { name: name.to_owned(), columns, rows: RowMeaning::Tuples, bucketed: false, len: rows, null: None }
 }
 
 /// What was found of the parts of a release.
 struct FoundRemotely<'a> {
     written: &'a [Vec<WrittenPart>],
     verification: &'a VerifierReport,
-    exposures: Option<ManifestExposures>,
+    /// What the parts say by themselves, as far as they were read.
+    figures: Option<FiguresOfParts>,
 }
 
 fn unknown_values() -> EngineError {
@@ -202,11 +244,8 @@ impl PublishedBytes for PartsElsewhere {
 impl PlannedRemotely<'_> {
     /// What breaks the claims by the verifier's definitions, before anything is written.
     pub(super) fn faults(&self, control: &Control) -> Result<Vec<Fault>, EngineError> {
-        let planned = self.plans.iter().zip(&self.values).map(|(plan, &values)| {
-            let buckets = plan.buckets.as_ref().map(|of| contents(&of.plan.segments)).unwrap_or_default();
-            TableContents { buckets, values }
-        });
-        let report = self.judged(&planned.collect::<Vec<_>>(), control)?;
+        let planned: Vec<TableContents> = self.tables.iter().map(|table| table.contents.clone()).collect();
+        let report = self.judged(&planned, None, control)?;
         let Some(broken) = report.checks.iter().find(|check| !check.passed) else { return Ok(Vec::new()) };
         match broken.check {
             CheckName::Dependencies | CheckName::Gnf => {
@@ -220,12 +259,18 @@ impl PlannedRemotely<'_> {
         }
     }
 
-    fn judged(&self, found: &[TableContents], control: &Control) -> Result<VerifierReport, EngineError> {
+    /// What the verifier says of the contents of buckets and classes, and of the values behind cells once they are written.
+    fn judged(
+        &self,
+        found: &[TableContents],
+        covered: Option<&[Vec<CoveredColumn>]>,
+        control: &Control,
+    ) -> Result<VerifierReport, EngineError> {
         let Self { order: RemoteOrder { specification, .. }, prepared, publication, .. } = self;
         let known = prepared.dependencies.all.iter().map(|of| (of.determinant, AttrSet::one(of.dependent)));
         let known: Vec<(AttrSet, AttrSet)> = known.collect();
         let names = prepared.dependencies.names(specification);
-        let kinds: Vec<Option<AttributeType>> = self.kinds.iter().copied().map(Some).collect();
+        let kinds: Vec<Option<AttributeType>> = self.counts.columns.iter().map(|column| Some(column.kind)).collect();
         let input = VerifierInput {
             publication,
             submitted: specification.method.rules(),
@@ -244,7 +289,7 @@ impl PlannedRemotely<'_> {
             thresholds: &specification.thresholds,
             closes: specification.method.closed_reason().is_some(),
         };
-        let found = CountedTables { contents: found, protected: &self.protected };
+        let found = CountedTables { contents: found, protected: &self.protected, covered };
         Ok(verifier::verify_contents(&input, found, control)?)
     }
 
@@ -256,35 +301,45 @@ impl PlannedRemotely<'_> {
         control: &Control,
     ) -> Result<AuditedRelease, EngineError> {
         let RemoteOutput { provenance, made_by, parts } = output;
-        control.begin(Phase::Write, self.plans.len() as u64)?;
+        control.begin(Phase::Write, self.tables.len() as u64)?;
         let mut written = Vec::new();
-        for plan in &self.plans {
+        for plan in self.plans() {
             written.push(self.checked(plan, table.write(plan)?)?);
             control.advance(1)?;
         }
-        control.begin(Phase::Verify, self.plans.len() as u64)?;
+        control.begin(Phase::Verify, self.tables.len() as u64)?;
         let mut audits = Vec::new();
-        for plan in &self.plans {
+        for plan in self.plans() {
             audits.push(table.audit(plan)?);
             control.advance(1)?;
         }
         let verification = self.verified(audits, control)?;
-        let (described, exposures) = match parts {
-            RemoteParts::Stay(parts) => (self.staying(written), self.exposures(parts, control)?),
+        let (described, figures) = match parts {
+            RemoteParts::Stay(parts) => (self.staying(written), self.figures(parts, control)?),
             RemoteParts::Carried(store) => {
                 let carried = self.carried(table, &written, &mut *store, control)?;
-                (carried, self.exposures(Some(&*store), control)?)
+                (carried, self.figures(Some(&*store), control)?)
             }
         };
-        let figures = FoundRemotely { written: &described, verification: &verification, exposures };
-        let manifest = self.manifest(provenance, made_by, figures);
+        let found = FoundRemotely { written: &described, verification: &verification, figures };
+        let manifest = self.manifest(provenance, made_by, found);
         let (disclosures, rules) = ledger_entries(self.order.specification, &self.prepared, &self.publication);
         Ok(AuditedRelease { manifest, disclosures, rules })
     }
 
-    /// The types of the columns of a part.
+    /// The types of the attributes of a part.
+    pub(super) fn types_of(&self, part: &Part) -> Vec<AttributeType> {
+        part.columns.iter().map(|column| self.counts.columns[column.attribute.index()].kind).collect()
+    }
+
+    /// The types of the cells of a part: those that stand for several values are texts.
     pub(super) fn kinds_of(&self, part: &Part) -> Vec<AttributeType> {
-        part.columns.iter().map(|column| self.kinds[column.attribute.index()]).collect()
+        let cells = part.columns.iter().map(|column| &column.cells);
+        let kind = |(cells, kind): (&CellContent, AttributeType)| match cells {
+            CellContent::Exact => kind,
+            _ => AttributeType::Text,
+        };
+        cells.zip(self.types_of(part)).map(kind).collect()
     }
 
     /// The written files as the parts of the release.
@@ -293,7 +348,7 @@ impl PlannedRemotely<'_> {
         let described = |(part, written): (&Part, WrittenRemotePart)| WrittenPart {
             sha256: None,
             files: written.files,
-            types: self.kinds_of(part),
+            types: self.types_of(part),
         };
         tables.map(|(table, written)| table.parts.iter().zip(written).map(described).collect()).collect()
     }
@@ -304,11 +359,11 @@ impl PlannedRemotely<'_> {
         plan: &RemoteTablePlan,
         parts: Vec<WrittenRemotePart>,
     ) -> Result<Vec<WrittenRemotePart>, EngineError> {
-        let expected: &[&str] = if plan.buckets.is_some() { &["qi", "sa"] } else { &["rows"] };
+        let expected: &[&str] = if plan.buckets().is_some() { &["qi", "sa"] } else { &["rows"] };
         if parts.iter().map(|part| part.name).ne(expected.iter().copied()) {
             return Err(EngineError::bug("the engine wrote other parts than were planned"));
         }
-        match parts.iter().find(|part| part.files.iter().map(|file| file.rows).sum::<u64>() != self.rows) {
+        match parts.iter().find(|part| part.files.iter().map(|file| file.rows).sum::<u64>() != self.counts.rows) {
             None => Ok(parts),
             Some(part) => {
                 let detail = format!("part {} of {} has other rows than the table", part.name, plan.name);
@@ -321,17 +376,23 @@ impl PlannedRemotely<'_> {
     fn verified(&self, audits: Vec<RemoteAudit>, control: &Control) -> Result<VerifierReport, EngineError> {
         use RemoteCheck::{Buckets, Columns, Content, Linkage as Linked, Order, Place};
         let mut broken: Vec<(RemoteCheck, u64)> = Vec::new();
-        for (plan, audit) in self.plans.iter().zip(&audits) {
-            let needed: &[RemoteCheck] = match plan.buckets {
-                Some(_) => &[Content, Buckets, Linked, Place, Columns, Order],
-                None => &[Content, Place, Columns, Order],
+        for (plan, audit) in self.plans().zip(&audits) {
+            let needed: &[RemoteCheck] = match plan.form {
+                RemoteForm::Bucketized(_) | RemoteForm::Generalized(_) => {
+                    &[Content, Buckets, Linked, Place, Columns, Order]
+                }
+                RemoteForm::Plain => &[Content, Place, Columns, Order],
             };
             // a check without an answer counts as broken
             broken.extend(needed.iter().map(|check| (*check, audit.broken.get(check).copied().unwrap_or(1))));
         }
-        let found = audits.into_iter().zip(&self.values);
-        let found = found.map(|(audit, &values)| TableContents { buckets: audit.contents, values });
-        let mut report = self.judged(&found.collect::<Vec<_>>(), control)?;
+        let (mut found, mut covered) = (Vec::new(), Vec::new());
+        for ((planned, designed), audit) in self.tables.iter().zip(&self.prepared.design.tables).zip(audits) {
+            found.push(TableContents { buckets: audit.contents, values: planned.contents.values });
+            let known = designed.generalized().map_or(AttrSet::EMPTY, |of| of.quasi_identifiers);
+            covered.push(audit.covered.of_columns(known.iter(), |attr| self.counts.columns[attr.index()].kind));
+        }
+        let mut report = self.judged(&found, Some(&covered), control)?;
         let of_engine = [
             (CheckName::Content, [Content, Linked].as_slice()),
             (CheckName::Buckets, &[Buckets, Place]),
@@ -358,25 +419,26 @@ impl PlannedRemotely<'_> {
         Ok(report)
     }
 
-    /// What no rule prevents, as far as the parts are small and at hand.
-    fn exposures(
+    /// What no rule prevents and what cells say, as far as the parts are small and at hand.
+    fn figures(
         &self,
         parts: Option<&dyn PublishedBytes>,
         control: &Control,
-    ) -> Result<Option<ManifestExposures>, EngineError> {
+    ) -> Result<Option<FiguresOfParts>, EngineError> {
         let RemoteOrder { specification, .. } = self.order;
-        let Some(parts) = parts.filter(|_| are_parts_read(self.rows)) else { return Ok(None) };
+        let Some(parts) = parts.filter(|_| are_parts_read(self.counts.rows)) else { return Ok(None) };
         let tables = PublishedTables {
             publication: &self.publication,
             names: &specification.published_names,
             taxonomies: &specification.taxonomies,
         };
-        Ok(Some(exposures::of_parts(FigureReader::new(tables, control), parts)?.exposures))
+        Ok(Some(exposures::of_parts(FigureReader::new(tables, control), parts)?))
     }
 
     fn manifest(&self, provenance: &Provenance, made_by: WritingEngine, found: FoundRemotely<'_>) -> Manifest {
         let Self { order: RemoteOrder { specification, .. }, prepared, publication, .. } = self;
-        let FoundRemotely { written, verification, exposures } = found;
+        let FoundRemotely { written, verification, figures } = found;
+        let (exposures, columns) = figures.map(|of| (of.exposures, of.columns)).unzip();
         let dependencies = &prepared.dependencies;
         let described = DescribedDependencies { dependencies, design: &prepared.design, specification };
         let mut warnings = declared_choices(specification);
@@ -397,7 +459,7 @@ impl PlannedRemotely<'_> {
             names: &dependencies.names(specification),
             written,
             verification: summary(verification),
-            utility: Utility::of_parts(bucket_sizes(verification, publication), Vec::new()),
+            utility: Utility::of_parts(bucket_sizes(verification, publication), columns.unwrap_or_default()),
             achieved: rules.clone().map(|rule| achieved(verification, publication, rule)).collect(),
             closed: rules.map(|rule| closed(verification, publication, rule)).collect(),
             exposures,

@@ -2,46 +2,36 @@
 //! some rows does not hold in all.
 
 use ahash::AHashMap;
-
 use sha2::{Digest, Sha256};
 
-use crate::microdata::Interner;
+use super::coded::CodedColumn;
 
 /// The longest text that is kept as it is, in bytes; of others the hash is, so that long cells take no memory.
 const MOST_KEPT: usize = 32;
 
 /// Some rows, by codes of their cells.
 #[derive(Default)]
-pub struct RowSample(Vec<SampledColumn>);
-
-#[derive(Default)]
-struct SampledColumn {
-    values: Interner,
-    /// The code of each row; that of a missing value is 0.
-    codes: Vec<u32>,
-}
+pub struct RowSample(Vec<CodedColumn>);
 
 impl RowSample {
     /// Adds a row, the cells of all columns of the table in their order.
     pub fn push<'a>(&mut self, cells: impl IntoIterator<Item = Option<&'a [u8]>>) {
         for (column, cell) in cells.into_iter().enumerate() {
             if column == self.0.len() {
-                self.0.push(SampledColumn::default());
+                self.0.push(CodedColumn::default());
             }
-            let SampledColumn { values, codes } = &mut self.0[column];
-            let mut code = |cell: &[u8]| match cell.len() {
-                0..=MOST_KEPT => values.intern(cell),
+            match cell.filter(|cell| cell.len() > MOST_KEPT) {
+                None => self.0[column].push(cell),
                 // a byte longer than any text that is kept
-                _ => values.intern(&[Sha256::digest(cell).as_slice(), &[0]].concat()),
-            };
-            codes.push(cell.map_or(0, |cell| code(cell) + 1));
+                Some(long) => self.0[column].push(Some(&[Sha256::digest(long).as_slice(), &[0]].concat())),
+            }
         }
     }
 
     /// Which of the columns `dependents` do not follow from a pair of columns: two rows that agree in the pair differ there.
     pub(super) fn refuted(&self, pair: [usize; 2], dependents: &[usize]) -> Vec<bool> {
         let mut refuted = vec![false; dependents.len()];
-        let codes = |column: usize| self.0.get(column).map_or(&[][..], |column| &column.codes);
+        let codes = |column: usize| self.0.get(column).map_or(&[][..], CodedColumn::codes);
         let (one, other) = (codes(pair[0]), codes(pair[1]));
         let mut firsts: AHashMap<u64, usize> = AHashMap::default();
         for (row, (&one, &other)) in one.iter().zip(other).enumerate() {

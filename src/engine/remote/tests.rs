@@ -5,6 +5,7 @@ use std::fs::File;
 
 use serde_json::{Value, json};
 
+use super::cells::CountedCells;
 use super::counted::RemoteOrder;
 use super::plan::plan_remotely;
 use super::port::{
@@ -27,6 +28,8 @@ use crate::random::{RandomStreams, ReleaseKey};
 use crate::report::{Manifest, PartFile, Provenance, WritingEngine};
 use crate::spec::{self, ColumnFacts, DatasetSchema, DocumentSource, Specification};
 
+mod classes;
+
 /// What the stand-in does wrong.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 enum EngineFault {
@@ -40,6 +43,13 @@ enum EngineFault {
     OneBucket,
     /// Two buckets have exchanged a row, so that all rows of the first value that they had are in one.
     Gathered,
+    /// A class shows the cell of another one, or one that is too wide.
+    WrongCell,
+    WideCell,
+    /// One class has one row.
+    SmallClass,
+    /// What stands behind cells is not looked at.
+    Uncovered,
     /// A part lacks a row.
     LostRow,
     /// The assignment cannot be deleted.
@@ -116,6 +126,19 @@ impl RemoteTable for TableInMemory {
         Ok(sample)
     }
 
+    fn cells(&mut self, columns: &[usize], most: u64) -> Result<CountedCells, RemoteError> {
+        let mut distinct: BTreeMap<Vec<&String>, u64> = BTreeMap::new();
+        for row in &self.rows {
+            *distinct.entry(columns.iter().map(|&at| &row[at]).collect()).or_default() += 1;
+        }
+        if distinct.len() as u64 > most {
+            return Err(RemoteError::Unsupported("too many cells".to_owned()));
+        }
+        let mut cells = CountedCells::default();
+        distinct.iter().for_each(|(row, rows)| cells.push(*rows, row.iter().map(|cell| Some(cell.as_bytes()))));
+        Ok(cells)
+    }
+
     fn unique(&mut self, columns: &[usize]) -> Result<u64, RemoteError> {
         let mut groups: BTreeMap<Vec<&String>, u64> = BTreeMap::new();
         for row in &self.rows {
@@ -151,7 +174,7 @@ impl RemoteTable for TableInMemory {
                 sha256: "00".repeat(32),
             }],
         };
-        Ok(if table.buckets.is_some() { vec![part("qi"), part("sa")] } else { vec![part("rows")] })
+        Ok(if table.buckets().is_some() { vec![part("qi"), part("sa")] } else { vec![part("rows")] })
     }
 
     fn audit(&mut self, table: &RemoteTablePlan) -> Result<RemoteAudit, RemoteError> {
@@ -163,7 +186,10 @@ impl RemoteTable for TableInMemory {
             EngineFault::Unanswered(check) => _ = audit.broken.remove(&check),
             _ => {}
         }
-        if let Some(buckets) = &table.buckets {
+        if let Some(classes) = table.classes() {
+            self.count_classes(table, classes, &mut audit);
+        }
+        if let Some(buckets) = table.buckets() {
             audit.contents = contents(&buckets.plan.segments);
             if self.fault == EngineFault::Gathered {
                 gather(&mut audit.contents);
@@ -400,7 +426,6 @@ fn a_diagnosis_that_names_its_chapter_is_refused() {
     assert_eq!(table.written, 0);
 }
 
-/// The same through a column that is not published: ward says the team, and the team the disease.
 /// The attack: the ledger says that the disease is computed from an attribute that is published, which no row shows.
 #[test]
 fn a_tie_that_only_the_ledger_knows_is_refused() {
@@ -412,6 +437,7 @@ fn a_tie_that_only_the_ledger_knows_is_refused() {
     assert_eq!(table.written, 0);
 }
 
+/// The attack through a column that is not published: ward says the team, and the team the disease.
 #[test]
 fn a_dropped_column_that_ties_is_refused() {
     let patients = patients(600);

@@ -1,7 +1,9 @@
-//! Figures of bucketized tables from the contents of their buckets, as another engine counted them in the written parts.
+//! Figures of tables from the contents of their buckets or classes, as another engine counted them in the written parts.
 
 use std::collections::BTreeMap;
 
+use super::covered::CoveredColumn;
+use super::generalized;
 use super::posteriors::{PosteriorTally, posteriors, prior};
 use super::tables_report::TablesReport;
 use crate::microdata::Attr;
@@ -19,6 +21,8 @@ pub struct CountedTables<'a> {
     pub contents: &'a [TableContents],
     /// The values of the attributes that rules protect, in the original.
     pub protected: &'a [OriginalValues],
+    /// The values behind the cells of each table; `None` before anything is written.
+    pub covered: Option<&'a [Vec<CoveredColumn>]>,
 }
 
 /// The values of an attribute that a rule protects, in the original.
@@ -32,12 +36,12 @@ pub struct OriginalValues {
     pub rows: Vec<u64>,
 }
 
-/// The contents of the buckets of a table with one sensitive attribute, counted in its sensitive part.
+/// The contents of the buckets or classes of a table with at most one protected attribute, counted in the part that holds it.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct TableContents {
     /// How many buckets have each content: the rows of each value, values rising.
     pub buckets: BTreeMap<Vec<(u32, u64)>, u64>,
-    /// The number of values of the attribute, a missing one counted as one.
+    /// The number of values of the attribute, a missing one counted as one. Where there is none, rows count as rows of one value.
     pub values: usize,
 }
 
@@ -57,7 +61,7 @@ impl TableContents {
 /// Checks every guard on the contents of the buckets of its table. Contents are those of the tables in their order.
 pub(in crate::verifier) fn check(
     input: &VerifierInput<'_>,
-    CountedTables { contents, protected }: CountedTables<'_>,
+    CountedTables { contents, protected, covered }: CountedTables<'_>,
     log: &mut CheckLog,
 ) -> TablesReport {
     let tables = &input.publication.tables;
@@ -74,7 +78,14 @@ pub(in crate::verifier) fn check(
     if contents.len() != tables.len() {
         log.fail(CheckName::Buckets, "the contents are not those of the tables");
     }
-    for (table, contents) in tables.iter().zip(contents) {
+    for (at, (table, contents)) in tables.iter().zip(contents).enumerate() {
+        if table.is_generalized() {
+            let sizes = contents.buckets.keys().map(|content| content.iter().map(|(_, rows)| rows).sum());
+            generalized::anonymity_of(input, table, sizes, log);
+            if let Some(covered) = covered {
+                super::covered::check(input, table, covered.get(at).map_or(&[], Vec::as_slice), log);
+            }
+        }
         let values = contents.buckets.keys().flatten().map(|(value, _)| *value as usize + 1).max();
         let is_empty = |content: &Vec<(u32, u64)>| content.iter().all(|(_, rows)| *rows == 0);
         if contents.buckets.keys().any(is_empty) || values.unwrap_or(0) > contents.values {

@@ -42,6 +42,17 @@ pub(in crate::verifier) fn anonymity(
     buckets: &BucketOffsets,
     log: &mut CheckLog,
 ) {
+    let ranges = buckets.ranges().filter(|range| !range.is_empty());
+    anonymity_of(input, table, ranges.map(|range| range.len() as u64), log);
+}
+
+/// The same, of classes of these sizes.
+pub(in crate::verifier) fn anonymity_of(
+    input: &VerifierInput<'_>,
+    table: &PublishedTable,
+    sizes: impl Iterator<Item = u64>,
+    log: &mut CheckLog,
+) {
     let submitted = input.submitted.iter().map(|rule| rule.guarantee);
     let listed = input.publication.rules.iter().map(|rule| rule.guarantee);
     let asked = submitted.chain(listed).filter_map(|guarantee| match guarantee {
@@ -49,7 +60,7 @@ pub(in crate::verifier) fn anonymity(
         _ => None,
     });
     let Some(k) = asked.max() else { return };
-    let small = buckets.ranges().filter(|range| !range.is_empty() && (range.len() as u64) < k).count();
+    let small = sizes.filter(|size| *size < k).count();
     if small > 0 {
         log.fail(CheckName::Guarantee, format!("table {}: {small} classes have fewer than {k} rows", table.name));
     }
@@ -113,6 +124,28 @@ pub(in crate::verifier) fn content(
     }
 }
 
+/// A row in one column: its class, the cell that it shows, and the code of its value.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct ClassCell {
+    pub(super) class: u32,
+    pub(super) cell: u32,
+    pub(super) code: u32,
+}
+
+/// The classes with a cell that is not the narrowest for the values of their rows.
+pub(super) fn loose_classes(meaning: ColumnMeaning<'_>, mut rows: Vec<ClassCell>) -> usize {
+    let (meanings, cell_domain) = meaning;
+    rows.sort_unstable();
+    rows.dedup();
+    let mut codes = Vec::new();
+    let loose = rows.chunk_by(|a, b| (a.class, a.cell) == (b.class, b.cell)).filter(|class| {
+        codes.clear();
+        codes.extend(class.iter().map(|row| row.code));
+        !meanings[class[0].cell as usize].is_tight(&codes, cell_domain)
+    });
+    loose.count()
+}
+
 /// A published column with the original one, and the meaning of cells that stand for several values.
 struct ComparedColumn<'a> {
     column: &'a ParsedColumn,
@@ -156,17 +189,8 @@ impl PartComparison<'_> {
             }
             // class, cell and code of every row
             let class = |at: u32| labels.get(at as usize).copied().unwrap_or(0);
-            let mut classes: Vec<(u32, u32, u32)> =
-                places.iter().zip(cells()).map(|(&at, (cell, code))| (class(at), cell, code)).collect();
-            classes.sort_unstable();
-            classes.dedup();
-            let mut codes = Vec::new();
-            let loose = classes.chunk_by(|a, b| (a.0, a.1) == (b.0, b.1)).filter(|class| {
-                codes.clear();
-                codes.extend(class.iter().map(|(_, _, code)| *code));
-                !meanings[class[0].1 as usize].is_tight(&codes, cell_domain)
-            });
-            let loose = loose.count();
+            let rows = places.iter().zip(cells()).map(|(&at, (cell, code))| ClassCell { class: class(at), cell, code });
+            let loose = loose_classes((meanings, cell_domain), rows.collect());
             if loose > 0 {
                 let detail = format!(
                     "{place}: in {loose} classes cells of {name} are not the narrowest for the values of their rows"

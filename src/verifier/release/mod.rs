@@ -4,6 +4,7 @@ pub(super) mod claims;
 pub(super) mod closed;
 pub(super) mod content;
 pub(super) mod contents;
+pub(super) mod covered;
 pub(super) mod decomposed;
 pub(super) mod dependencies;
 pub(super) mod generalized;

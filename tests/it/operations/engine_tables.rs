@@ -58,6 +58,13 @@ fn anatomy(l: u32) -> Value {
         "guarantee": {"type": "l_diversity", "l": l}}})
 }
 
+/// Classes of at least five visits, with two diseases or more.
+fn classes(cells: &str) -> Value {
+    json!({"unlisted": "drop", "method": {"type": "generalize", "quasi_identifiers": ["age", "ward"], "sensitive": ["disease"],
+        "cells": cells, "guarantees": [{"type": "k_anonymity", "k": 5}, {"type": "l_diversity", "l": 2}]},
+        "attributes": {"ward": {"taxonomy": {"any": {"low": ["w0", "w1", "w2", "w3"], "high": ["w4", "w5", "w6", "w7", "w8"]}}}}})
+}
+
 /// Two rules, and a table of what no rule protects.
 fn two_rules() -> Value {
     json!({"unlisted": "drop", "method": {"type": "versatile", "algorithm": "uad",
@@ -127,6 +134,28 @@ async fn parts_of_an_engine_are_served_as_all_others() {
     let archive = lake.server.get(&format!("{path}/archive")).await;
     assert_eq!(archive.status, 200);
     lake.server.stop().await;
+}
+
+/// Classes follow from the rows alone, so that they are the same wherever these are.
+#[tokio::test(flavor = "multi_thread")]
+async fn classes_of_an_engine_are_those_of_an_upload() {
+    for cells in ["interval", "by_type", "node"] {
+        // two services: of the same rows the second release would be judged with the first
+        let (lake, other) = (Lake::start().await, Lake::start().await);
+        let id = lake.registered("", "visits").await;
+        let release = lake.server.publish(&id, classes(cells)).await;
+        let uploaded = other.server.dataset(visits(600)).await;
+        let ordinary = other.server.publish(&uploaded, classes(cells)).await;
+        let part = lake.server.part(&release, "t1", "rows").await;
+        assert_eq!(part, other.server.part(&ordinary, "t1", "rows").await);
+        assert!(part.lines().count() == 601 && part.starts_with("age,ward,disease\n"), "{part}");
+        for member in ["rules", "utility", "exposures", "tables", "method_details"] {
+            assert_eq!(release[member], ordinary[member], "{member}");
+        }
+        assert_eq!(release["verification"]["linkage"], "checked");
+        lake.server.stop().await;
+        other.server.stop().await;
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -241,10 +270,13 @@ async fn what_needs_rows_says_that_they_are_elsewhere() {
         let answer = lake.server.get(&path).await;
         answer.problem(422, "rows-elsewhere");
     }
-    let generalize = json!({"unlisted": "drop", "method": {"type": "generalize", "quasi_identifiers": ["age", "ward"],
-        "guarantee": {"type": "k_anonymity", "k": 5}}});
-    let refused = lake.server.job(&id, generalize).await;
+    let slicing = json!({"unlisted": "drop", "method": {"type": "slicing", "sensitive": "disease",
+        "guarantee": {"type": "l_diversity", "l": 2}, "columns": {"explicit": [["age"], ["ward", "disease"]]}}});
+    let refused = lake.server.job(&id, slicing).await;
     refused.fault("/method/type", "guarantee-unsupported");
+    let mut relaxed = classes("interval");
+    relaxed["method"]["split"] = json!("relaxed");
+    lake.server.job(&id, relaxed).await.fault("/method/split", "guarantee-unsupported");
     let release = lake.server.publish(&id, anatomy(4)).await;
     let report = lake.server.get(&format!("/v1/releases/{}/internal-report", text(&release["id"]))).await;
     report.problem(404, "not-found");

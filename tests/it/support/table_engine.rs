@@ -10,8 +10,9 @@ use arrow_array::{ArrayRef, Int32Array, Int64Array, RecordBatch, StringArray};
 use arrow_schema::{DataType, Field, Schema};
 use guardian::control::Control;
 use guardian::engine::{
-    CopiedTable, CountedGroups, CountedValue, InferredRows, RemoteAudit, RemoteBuckets, RemoteCheck, RemoteColumn,
-    RemoteEngine, RemoteError, RemoteTable, RemoteTablePlan, RowSample, WrittenRemotePart,
+    CopiedTable, CountedCells, CountedGroups, CountedValue, CoveredCells, InferredRows, PublishedRemoteColumn,
+    RemoteAudit, RemoteBuckets, RemoteCheck, RemoteClasses, RemoteColumn, RemoteEngine, RemoteError, RemoteForm,
+    RemoteTable, RemoteTablePlan, RowSample, WrittenRemotePart,
 };
 use guardian::microdata::AttributeType;
 use guardian::privacy::ValueFrequency;
@@ -101,11 +102,10 @@ impl CopiedTable for FileCopy {
     fn files(&self) -> Result<Vec<File>, RemoteError> {
         // two files, as of two tasks
         let (table, half) = (&self.table, self.table.rows.len() / 2);
-        let names: Vec<&str> = table.columns.iter().map(|of| of.name.as_str()).collect();
-        let all: Vec<usize> = (0..names.len()).collect();
+        let all: Vec<PartColumn> = (0..table.columns.len()).map(|at| table.own(at, &table.columns[at].name)).collect();
         let written = [&table.rows[..half], &table.rows[half..]].map(|rows| {
             let path = table.scratch.path().join(format!("copy-{}.parquet", rows.as_ptr().addr()));
-            table.write_file(&path, &[], rows, &all, &names);
+            write_file(&path, &[], rows, &all);
             File::open(path).unwrap()
         });
         Ok(written.into())
@@ -140,6 +140,37 @@ struct CopiedRows {
     assigned: BTreeMap<String, Vec<(u64, u32)>>,
 }
 
+/// A column of a file.
+struct PartColumn {
+    place: usize,
+    name: String,
+    kind: AttributeType,
+}
+
+/// Writes columns of rows, after labels if there are any.
+fn write_file(path: &Path, labels: &[u64], rows: &[Vec<String>], columns: &[PartColumn]) {
+    let (mut fields, mut arrays): (Vec<Field>, Vec<ArrayRef>) = (Vec::new(), Vec::new());
+    if !labels.is_empty() {
+        fields.push(Field::new("bucket", DataType::Int32, true));
+        arrays.push(Arc::new(labels.iter().map(|label| *label as i32).collect::<Int32Array>()));
+    }
+    for PartColumn { place, name, kind } in columns {
+        let cells = rows.iter().map(|row| row[*place].as_str());
+        let (kind, array): (DataType, ArrayRef) = match kind {
+            AttributeType::Integer => {
+                (DataType::Int64, Arc::new(cells.map(|cell| cell.parse::<i64>().unwrap()).collect::<Int64Array>()))
+            }
+            _ => (DataType::Utf8, Arc::new(cells.map(Some).collect::<StringArray>())),
+        };
+        fields.push(Field::new(name, kind, true));
+        arrays.push(array);
+    }
+    let schema = Arc::new(Schema::new(fields));
+    let mut writer = ArrowWriter::try_new(File::create(path).unwrap(), schema.clone(), None).unwrap();
+    writer.write(&RecordBatch::try_new(schema, arrays).unwrap()).unwrap();
+    writer.close().unwrap();
+}
+
 impl CopiedRows {
     fn new(names: Vec<String>, rows: Vec<Vec<String>>, fault: Arc<Mutex<EngineFault>>) -> Self {
         let column = |(at, name): (usize, String)| {
@@ -156,28 +187,9 @@ impl CopiedRows {
         Self { columns, rows, scratch: tempfile::tempdir().unwrap(), fault, assigned: BTreeMap::new() }
     }
 
-    /// Writes columns of rows, after labels if there are any.
-    fn write_file(&self, path: &Path, labels: &[u64], rows: &[Vec<String>], places: &[usize], names: &[&str]) {
-        let (mut fields, mut arrays): (Vec<Field>, Vec<ArrayRef>) = (Vec::new(), Vec::new());
-        if !labels.is_empty() {
-            fields.push(Field::new("bucket", DataType::Int32, true));
-            arrays.push(Arc::new(labels.iter().map(|label| *label as i32).collect::<Int32Array>()));
-        }
-        for (&place, name) in places.iter().zip(names) {
-            let cells = rows.iter().map(|row| row[place].as_str());
-            let (kind, array): (DataType, ArrayRef) = match self.columns[place].kind {
-                AttributeType::Integer => {
-                    (DataType::Int64, Arc::new(cells.map(|cell| cell.parse::<i64>().unwrap()).collect::<Int64Array>()))
-                }
-                _ => (DataType::Utf8, Arc::new(cells.map(Some).collect::<StringArray>())),
-            };
-            fields.push(Field::new(*name, kind, true));
-            arrays.push(array);
-        }
-        let schema = Arc::new(Schema::new(fields));
-        let mut writer = ArrowWriter::try_new(File::create(path).unwrap(), schema.clone(), None).unwrap();
-        writer.write(&RecordBatch::try_new(schema, arrays).unwrap()).unwrap();
-        writer.close().unwrap();
+    /// A column as it is.
+    fn own(&self, place: usize, name: &str) -> PartColumn {
+        PartColumn { place, name: name.to_owned(), kind: self.columns[place].kind }
     }
 
     /// Writes a part in two files: by label, or of tuples by their hash.
@@ -186,23 +198,21 @@ impl CopiedRows {
         name: &str,
         labels: &[u64],
         mut rows: Vec<Vec<String>>,
-        columns: &[(usize, String)],
+        columns: &[PartColumn],
     ) -> Vec<PartFile> {
-        let places: Vec<usize> = columns.iter().map(|(place, _)| *place).collect();
-        let names: Vec<&str> = columns.iter().map(|(_, name)| name.as_str()).collect();
         let mut labelled: Vec<(u64, Vec<String>)> = match labels.is_empty() {
             true => rows.drain(..).map(|row| (0, row)).collect(),
             false => labels.iter().copied().zip(rows.drain(..)).collect(),
         };
         labelled.sort_by(|(a, one), (b, other)| {
-            let cells = places
-                .iter()
-                .map(|&at| self.columns[at].kind.compare(Some(one[at].as_bytes()), Some(other[at].as_bytes())));
+            let compared =
+                |of: &PartColumn| of.kind.compare(Some(one[of.place].as_bytes()), Some(other[of.place].as_bytes()));
+            let cells = columns.iter().map(compared);
             a.cmp(b).then_with(|| cells.fold(std::cmp::Ordering::Equal, std::cmp::Ordering::then))
         });
         let most = labelled.last().map_or(0, |(label, _)| *label);
         let second = |(label, row): &(u64, Vec<String>)| match labels.is_empty() {
-            true => places.iter().map(|&at| row[at].len()).sum::<usize>() % 2 == 1,
+            true => columns.iter().map(|of| row[of.place].len()).sum::<usize>() % 2 == 1,
             false => *label > most / 2,
         };
         let (late, early): (Vec<_>, Vec<_>) = labelled.into_iter().partition(second);
@@ -212,7 +222,7 @@ impl CopiedRows {
             fs::create_dir_all(path.parent().unwrap()).unwrap();
             let (mut of_rows, rows): (Vec<u64>, Vec<Vec<String>>) = rows.into_iter().unzip();
             of_rows.retain(|_| !labels.is_empty());
-            self.write_file(&path, &of_rows, &rows, &places, &names);
+            write_file(&path, &of_rows, &rows, columns);
             let bytes = fs::read(&path).unwrap();
             let sha256 = Sha256::digest(&bytes).iter().map(|byte| format!("{byte:02x}")).collect();
             PartFile { file, rows: rows.len() as u64, bytes: bytes.len() as u64, sha256 }
@@ -250,6 +260,52 @@ impl CopiedRows {
             }
         }
         labels
+    }
+
+    /// The class of each row.
+    fn classes(&self, table: &RemoteTablePlan, classes: &RemoteClasses) -> Vec<u32> {
+        let text = |value: Option<&[u8]>| String::from_utf8(value.unwrap().to_vec()).unwrap();
+        let members: BTreeMap<Vec<String>, u32> =
+            classes.members().map(|(class, values)| (values.into_iter().map(text).collect(), class)).collect();
+        let known = |row: &Vec<String>| -> Vec<String> {
+            classes.generalized.iter().map(|&at| row[table.known[at].column].clone()).collect()
+        };
+        self.rows.iter().map(|row| members[&known(row)]).collect()
+    }
+
+    /// Writes the part of a generalized table.
+    fn write_classes(&self, table: &RemoteTablePlan, classes: &RemoteClasses) -> Vec<PartFile> {
+        let mut rows = self.rows.clone();
+        for (row, class) in rows.iter_mut().zip(self.classes(table, classes)) {
+            for (&at, cell) in classes.generalized.iter().zip(classes.cells(class)) {
+                row[table.known[at].column] = String::from_utf8(cell.unwrap().to_vec()).unwrap();
+            }
+        }
+        let column = |(at, of): (usize, &PublishedRemoteColumn)| match classes.generalized.contains(&at) {
+            true => PartColumn { place: of.column, name: of.name.clone(), kind: AttributeType::Text },
+            false => self.own(of.column, &of.name),
+        };
+        let columns: Vec<PartColumn> = table.known.iter().enumerate().map(column).collect();
+        self.write_part(&format!("{}.rows", table.name), &[], rows, &columns)
+    }
+
+    /// What the classes hold, and what stands behind their cells.
+    fn count_classes(&self, table: &RemoteTablePlan, classes: &RemoteClasses, audit: &mut RemoteAudit) {
+        let mut contents: BTreeMap<u32, BTreeMap<u32, u64>> = BTreeMap::new();
+        let mut covered = CoveredCells::new(classes.generalized.len());
+        for (row, class) in self.rows.iter().zip(self.classes(table, classes)) {
+            let code = classes.sensitive.as_ref().map_or(0, |of| {
+                of.values.iter().position(|value| value.as_ref() == Some(&row[of.column.column])).unwrap() as u32
+            });
+            *contents.entry(class).or_default().entry(code).or_default() += 1;
+            for (place, (&at, cell)) in classes.generalized.iter().zip(classes.cells(class)).enumerate() {
+                covered.push(place, class, Some(row[table.known[at].column].as_bytes()), cell).unwrap();
+            }
+        }
+        for content in contents.into_values() {
+            *audit.contents.entry(content.into_iter().collect()).or_default() += 1;
+        }
+        audit.covered = covered;
     }
 
     fn groups<'a>(&'a self, columns: &[usize], of: usize) -> BTreeMap<Vec<&'a str>, BTreeMap<&'a str, u64>> {
@@ -309,6 +365,18 @@ impl RemoteTable for CopiedRows {
         Ok(sample)
     }
 
+    fn cells(&mut self, columns: &[usize], most: u64) -> Result<CountedCells, RemoteError> {
+        let groups = self.groups(columns, 0);
+        if groups.len() as u64 > most {
+            return Err(RemoteError::Unsupported("too many cells".to_owned()));
+        }
+        let mut cells = CountedCells::default();
+        for (row, rows) in &groups {
+            cells.push(rows.values().sum(), row.iter().map(|cell| Some(cell.as_bytes())));
+        }
+        Ok(cells)
+    }
+
     fn unique(&mut self, columns: &[usize]) -> Result<u64, RemoteError> {
         let groups = self.groups(columns, 0);
         Ok(groups.values().filter(|of| of.values().sum::<u64>() == 1).count() as u64)
@@ -328,16 +396,22 @@ impl RemoteTable for CopiedRows {
         if self.takes(EngineFault::LostOnce) {
             return Err(RemoteError::Unavailable("an executor is gone".to_owned()));
         }
-        let columns: Vec<(usize, String)> = table.known.iter().map(|of| (of.column, of.name.clone())).collect();
+        let columns: Vec<PartColumn> = table.known.iter().map(|of| self.own(of.column, &of.name)).collect();
         let name = |part: &str| format!("{}.{part}", table.name);
-        let Some(buckets) = &table.buckets else {
-            let files = self.write_part(&name("rows"), &[], self.rows.clone(), &columns);
-            return Ok(vec![WrittenRemotePart { name: "rows", files }]);
+        let buckets = match &table.form {
+            RemoteForm::Bucketized(buckets) => buckets,
+            RemoteForm::Generalized(classes) => {
+                return Ok(vec![WrittenRemotePart { name: "rows", files: self.write_classes(table, classes) }]);
+            }
+            RemoteForm::Plain => {
+                let files = self.write_part(&name("rows"), &[], self.rows.clone(), &columns);
+                return Ok(vec![WrittenRemotePart { name: "rows", files }]);
+            }
         };
-        let used: BTreeSet<usize> = columns.iter().map(|(at, _)| *at).chain([buckets.sensitive.column]).collect();
+        let used: BTreeSet<usize> = columns.iter().map(|of| of.place).chain([buckets.sensitive.column]).collect();
         let assigned = self.labels(buckets, &used.into_iter().collect::<Vec<_>>());
         let labels: Vec<u64> = assigned.iter().map(|(label, _)| *label).collect();
-        let sensitive = [(buckets.sensitive.column, buckets.sensitive.name.clone())];
+        let sensitive = [self.own(buckets.sensitive.column, &buckets.sensitive.name)];
         let known = self.write_part(&name("qi"), &labels, self.rows.clone(), &columns);
         let sensitive = self.write_part(&name("sa"), &labels, self.rows.clone(), &sensitive);
         self.assigned.insert(table.name.clone(), assigned);
@@ -355,11 +429,13 @@ impl RemoteTable for CopiedRows {
         for content in contents.into_values() {
             *audit.contents.entry(content.into_iter().collect()).or_default() += 1;
         }
+        if let Some(classes) = table.classes() {
+            self.count_classes(table, classes, &mut audit);
+        }
         if self.takes(EngineFault::ChangedAfterAudit) {
             let path = self.scratch.path().join(format!("{}.qi/00000.parquet", table.name));
-            let columns: Vec<&str> = table.known.iter().map(|of| of.name.as_str()).collect();
-            let places: Vec<usize> = table.known.iter().map(|of| of.column).collect();
-            self.write_file(&path, &[1], &self.rows[..1], &places, &columns);
+            let columns: Vec<PartColumn> = table.known.iter().map(|of| self.own(of.column, &of.name)).collect();
+            write_file(&path, &[1], &self.rows[..1], &columns);
         }
         Ok(audit)
     }

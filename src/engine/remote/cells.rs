@@ -1,0 +1,57 @@
+//! The cells of a table in another engine: its distinct rows in some columns, with how many rows each stands for.
+
+use super::coded::CodedColumn;
+use crate::microdata::{Attr, AttrSet, AttributeType, Column, Table};
+use crate::publish::partition::RowWeights;
+
+/// The distinct rows of some columns.
+#[derive(Default)]
+pub struct CountedCells {
+    columns: Vec<CodedColumn>,
+    rows: Vec<u64>,
+}
+
+impl CountedCells {
+    /// Adds a distinct row, its cells in the order of the columns, and the rows that equal it there.
+    pub fn push<'a>(&mut self, rows: u64, cells: impl IntoIterator<Item = Option<&'a [u8]>>) {
+        for (at, cell) in cells.into_iter().enumerate() {
+            if at == self.columns.len() {
+                self.columns.push(CodedColumn::default());
+            }
+            self.columns[at].push(cell);
+        }
+        self.rows.push(rows);
+    }
+
+    /// The number of distinct rows.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.rows.is_empty()
+    }
+
+    /// A table of all attributes with these names and types, which has these columns at `attributes` and nothing elsewhere.
+    pub(super) fn into_table(
+        self,
+        attributes: AttrSet,
+        names: &[String],
+        kinds: &[AttributeType],
+    ) -> (Table, RowWeights) {
+        let (rows, mut columns) = (self.rows.len(), self.columns.into_iter());
+        let nothing = || {
+            let mut column = CodedColumn::default();
+            (0..rows).for_each(|_| column.push(None));
+            column
+        };
+        let columns = kinds.iter().enumerate().map(|(at, kind)| -> Column {
+            let of_cells = attributes.contains(Attr::from(at)).then(|| columns.next()).flatten();
+            of_cells.unwrap_or_else(nothing).into_column(*kind)
+        });
+        (Table::new(names.to_vec(), columns.collect()), RowWeights::new(self.rows))
+    }
+}

@@ -1,0 +1,108 @@
+//! The classes of a generalized table in another engine, and what that engine finds behind their cells.
+
+use super::coded::CodedColumn;
+use super::published::PublishedRemoteColumn;
+use crate::microdata::{Attr, AttributeType, Column};
+use crate::verifier::CoveredColumn;
+
+/// The classes of a generalized table: which values of its quasi-identifiers each has, and what it shows in their place.
+pub struct RemoteClasses {
+    /// The places of the quasi-identifiers among the columns of the part, in the order of attributes.
+    pub generalized: Vec<usize>,
+    /// The protected column; `None` where classes only have to be large.
+    pub sensitive: Option<RemoteClassValues>,
+    /// The distinct quasi-identifiers, and the class of each.
+    pub(super) members: Vec<Column>,
+    pub(super) class_of: Vec<u32>,
+    /// For each quasi-identifier, the cell of each class.
+    pub(super) cells: Vec<Column>,
+}
+
+/// The protected column of classes.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct RemoteClassValues {
+    /// The column.
+    pub column: PublishedRemoteColumn,
+    /// Its values in canonical order, of which contents hold the positions.
+    pub values: Vec<Option<String>>,
+}
+
+/// The texts of a row, in the order of quasi-identifiers.
+pub type ClassTexts<'a> = Vec<Option<&'a [u8]>>;
+
+impl RemoteClasses {
+    /// The distinct quasi-identifiers of the table, each with its class, from 0.
+    pub fn members(&self) -> impl Iterator<Item = (u32, ClassTexts<'_>)> {
+        self.class_of.iter().enumerate().map(|(at, class)| (*class, texts(&self.members, at)))
+    }
+
+    /// The number of classes.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.cells.first().map_or(0, |column| column.codes.len())
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// What a class shows. No two classes show the same.
+    #[must_use]
+    pub fn cells(&self, class: u32) -> ClassTexts<'_> {
+        texts(&self.cells, class as usize)
+    }
+}
+
+fn texts(columns: &[Column], at: usize) -> ClassTexts<'_> {
+    columns.iter().map(|column| column.domain.value(column.codes.get(at))).collect()
+}
+
+/// Which values of the source stand behind the cells of a part, as another engine found them: once each, by class.
+#[derive(Default)]
+pub struct CoveredCells {
+    columns: Vec<CoveredCellColumn>,
+}
+
+#[derive(Default)]
+struct CoveredCellColumn {
+    classes: Vec<u32>,
+    cells: CodedColumn,
+    values: CodedColumn,
+}
+
+impl CoveredCells {
+    /// Of so many quasi-identifiers.
+    #[must_use]
+    pub fn new(columns: usize) -> Self {
+        let mut covered = Self::default();
+        covered.columns.resize_with(columns, CoveredCellColumn::default);
+        covered
+    }
+
+    /// A value of the source in a quasi-identifier of a row of this class, and the cell that stands for it; `None` for a column that is
+    /// not there.
+    pub fn push(&mut self, column: usize, class: u32, value: Option<&[u8]>, cell: Option<&[u8]>) -> Option<()> {
+        let column = self.columns.get_mut(column)?;
+        column.classes.push(class);
+        column.values.push(value);
+        column.cells.push(cell);
+        Some(())
+    }
+
+    /// What the verifier looks at, of quasi-identifiers with these types in this order.
+    pub(super) fn of_columns(
+        self,
+        attributes: impl Iterator<Item = Attr>,
+        kind: impl Fn(Attr) -> AttributeType,
+    ) -> Vec<CoveredColumn> {
+        let covered = |(attribute, column): (Attr, CoveredCellColumn)| CoveredColumn {
+            attribute,
+            classes: column.classes,
+            cells: column.cells.into_column(AttributeType::Text),
+            values: column.values.into_column(kind(attribute)),
+        };
+        attributes.zip(self.columns).map(covered).collect()
+    }
+}

@@ -1,0 +1,10 @@
+//! Columns of a table in another engine, as a release shows them.
+
+/// A column that is published.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct PublishedRemoteColumn {
+    /// Its position in the table.
+    pub column: usize,
+    /// Its published name.
+    pub name: String,
+}
