@@ -5,6 +5,7 @@ use super::inferred_rows::{AgreeingRows, InferredRows};
 use super::tuples::PackedRows;
 use crate::control::{Cancelled, Control};
 use crate::microdata::{Attr, Column};
+use crate::with_codes;
 
 /// Relative excess over 1/2 that counts: a sum of fractions with different denominators is rounded.
 const TOLERANCE: f64 = 1e-9;
@@ -177,11 +178,20 @@ impl BucketOrder {
     }
 
     /// Calls `look` with the sorted cells of each bucket.
-    fn each_bucket(&self, column: &Column, mut look: impl FnMut(&[u32])) {
+    fn each_bucket(&self, column: &Column, look: impl FnMut(&[u32])) {
+        with_codes!(&column.codes, codes => self.each_bucket_of(codes, look));
+    }
+
+    fn each_bucket_of<T: Copy + Into<u32>>(&self, codes: &[T], mut look: impl FnMut(&[u32])) {
         let mut cells: Vec<u32> = Vec::new();
-        for bucket in 0..self.starts.len() - 1 {
+        for bounds in self.starts.windows(2) {
             cells.clear();
-            cells.extend(self.of(bucket).map(|row| column.codes.get(row)));
+            match &self.rows {
+                None => cells.extend(codes[bounds[0]..bounds[1]].iter().map(|&code| code.into())),
+                Some(rows) => {
+                    cells.extend(rows[bounds[0]..bounds[1]].iter().map(|&row| codes[row as usize].into()));
+                }
+            }
             cells.sort_unstable();
             look(&cells);
         }

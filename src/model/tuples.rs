@@ -14,8 +14,8 @@ use crate::with_codes;
 /// Bits by which one pass sorts.
 const DIGIT_BITS: u32 = 11;
 
-/// Rows of a piece, about.
-const PIECE_ROWS: usize = 1 << 20;
+/// Rows of a piece, about. A column more is sorted in pieces than without, so that a table that fits is taken whole.
+const PIECE_ROWS: usize = 1 << 24;
 
 /// Rows that are looked at to find the pieces.
 const SAMPLED_ROWS: usize = 1 << 14;
@@ -25,9 +25,24 @@ const SAMPLED_ROWS: usize = 1 << 14;
 struct WordField {
     shift: u32,
     bits: u32,
+    /// The least code, which is written as 0.
+    least: u32,
 }
 
 impl WordField {
+    /// The bits above `below` for the codes of `keys`.
+    fn above(below: u32, keys: KeyRange) -> Self {
+        Self {
+            shift: below,
+            bits: bits((u64::from(keys.last) - u64::from(keys.first) + 1) as usize),
+            least: keys.first,
+        }
+    }
+
+    const fn end(self) -> u32 {
+        self.shift + self.bits
+    }
+
     fn mask(self) -> u64 {
         if self.bits == 0 { 0 } else { (u64::MAX >> (u64::BITS - self.bits)) << self.shift }
     }
@@ -125,11 +140,25 @@ struct RowPieces {
     largest: usize,
 }
 
+/// Keys from the first to the last one.
+#[derive(Clone, Copy)]
+struct KeyRange {
+    first: u32,
+    last: u32,
+}
+
+impl KeyRange {
+    /// Those below `keys`; there is at least one.
+    fn below(keys: usize) -> Self {
+        Self { first: 0, last: (keys.max(1) - 1) as u32 }
+    }
+}
+
 impl RowPieces {
-    /// The keys of piece `at`, the last one included.
-    fn keys(&self, at: usize) -> (u32, u32) {
-        let first = at.checked_sub(1).map_or(0, |before| self.bounds[before]);
-        (first, self.bounds.get(at).map_or(u32::MAX, |next| next - 1))
+    /// The keys of piece `at`, of keys that `all` has.
+    fn keys(&self, at: usize, all: KeyRange) -> KeyRange {
+        let first = at.checked_sub(1).map_or(all.first, |before| self.bounds[before]);
+        KeyRange { first, last: self.bounds.get(at).map_or(all.last, |next| next - 1) }
     }
 }
 
@@ -238,22 +267,44 @@ impl<'a> PackedRows<'a> {
         RowPieces { key, bounds, largest }
     }
 
+    /// All keys of a column, or all groups.
+    fn keys(&self, key: PieceKey) -> KeyRange {
+        KeyRange::below(match key {
+            PieceKey::Group => self.groups.map_or(1, |groups| groups.sizes().len()),
+            PieceKey::Column(column) => self.columns[column].domain.len(),
+        })
+    }
+
     /// The unique rows, and the inferred ones of each column that is asked for.
     fn in_pieces(&self, turn: PiecesInTurn, control: &Control) -> Result<(u64, Vec<InferredRows>), Cancelled> {
-        let mut fields = Vec::with_capacity(turn.order.len());
-        let mut shift = 0;
-        for &column in &turn.order {
-            let bits = bits(self.columns[column].domain.len());
-            fields.push(WordField { shift, bits });
-            shift += bits;
-        }
-        let pieces = turn.pieces.as_ref().map_or(1, |pieces| pieces.bounds.len() + 1);
-        let found = (0..pieces).into_par_iter().map(|at| {
-            let rows = self.rows_of(turn.pieces.as_ref(), at);
-            let mut words = self.words(&rows, &turn.order, &fields, control)?;
+        let pieces = turn.pieces.as_ref();
+        let found = (0..pieces.map_or(1, |pieces| pieces.bounds.len() + 1)).into_par_iter().map(|at| {
+            let keys = |key: PieceKey| match pieces.filter(|pieces| pieces.key == key) {
+                Some(pieces) => pieces.keys(at, self.keys(key)),
+                None => self.keys(key),
+            };
+            let mut fields = Vec::with_capacity(turn.order.len());
+            let mut end = 0;
+            for &column in &turn.order {
+                fields.push(WordField::above(end, keys(PieceKey::Column(column))));
+                end += fields.last().map_or(0, |field: &WordField| field.bits);
+            }
+            let group = WordField::above(end, keys(PieceKey::Group));
+            let rows = match pieces {
+                Some(pieces) => self.rows_with(pieces.key, keys(pieces.key)),
+                None => (0..self.rows as u32).collect(),
+            };
+            let mut words = vec![0; rows.len()];
+            if let Some(groups) = self.groups {
+                write(&mut words, &rows, groups.of_row(), group, control)?;
+            }
+            for (&column, &field) in turn.order.iter().zip(&fields) {
+                with_codes!(&self.columns[column].codes, codes => write(&mut words, &rows, codes, field, control)?);
+            }
             drop(rows);
-            sort_by_field(&mut words, WordField { shift: 0, bits: self.used() }, |word| *word, control)?;
-            let tuples = CountedTuples::new(words, self.used());
+            let whole = WordField { shift: 0, bits: group.end(), least: 0 };
+            sort_by_field(&mut words, whole, |word| *word, control)?;
+            let tuples = CountedTuples::new(words, group.end());
             Ok((tuples.unique(), tuples.inferred(&fields[..turn.inferred], control)?))
         });
         found.try_reduce(
@@ -265,52 +316,48 @@ impl<'a> PackedRows<'a> {
         )
     }
 
-    /// The rows of a piece.
-    fn rows_of(&self, pieces: Option<&RowPieces>, at: usize) -> Vec<u32> {
-        let Some(pieces) = pieces else { return (0..self.rows as u32).collect() };
-        let (first, last) = pieces.keys(at);
-        let mut rows = Vec::with_capacity(self.rows / (pieces.bounds.len() + 1));
-        match pieces.key {
-            PieceKey::Group => {
-                let groups = self.groups.into_iter().flat_map(|of| of.of_row()).zip(0..);
-                rows.extend(groups.filter(|(group, _)| (first..=last).contains(*group)).map(|(_, row)| row));
+    /// The rows with some keys.
+    fn rows_with(&self, key: PieceKey, keys: KeyRange) -> Vec<u32> {
+        match (key, self.groups) {
+            (PieceKey::Column(column), _) => {
+                with_codes!(&self.columns[column].codes, codes => rows_between(codes, keys))
             }
-            PieceKey::Column(column) => with_codes!(&self.columns[column].codes, codes => {
-                let keys = u64::from(first)..=u64::from(last);
-                let codes = codes.iter().zip(0..);
-                rows.extend(codes.filter(|(code, _)| keys.contains(&u64::from(**code))).map(|(_, row)| row));
-            }),
+            (PieceKey::Group, Some(groups)) => rows_between(groups.of_row(), keys),
+            (PieceKey::Group, None) => (0..self.rows as u32).collect(),
         }
-        rows
     }
+}
 
-    /// The words of rows.
-    fn words(
-        &self,
-        rows: &[u32],
-        order: &[usize],
-        fields: &[WordField],
-        control: &Control,
-    ) -> Result<Vec<u64>, Cancelled> {
-        let shift = fields.iter().map(|field| field.bits).sum::<u32>();
-        let mut words = vec![0; rows.len()];
-        words.par_chunks_mut(Control::STRIDE).zip(rows.par_chunks(Control::STRIDE)).try_for_each(|(words, rows)| {
-            control.check()?;
-            if let Some(groups) = self.groups {
-                let groups = rows.iter().map(|row| groups.of_row()[*row as usize]);
-                // a group takes a bit at least, so that the shift is below 64
-                words.iter_mut().zip(groups).for_each(|(word, group)| *word = u64::from(group) << shift);
-            }
-            for (&column, field) in order.iter().zip(fields).filter(|(_, field)| field.bits > 0) {
-                with_codes!(&self.columns[column].codes, codes => {
-                    let codes = rows.iter().map(|row| u64::from(codes[*row as usize]));
-                    words.iter_mut().zip(codes).for_each(|(word, code)| *word |= code << field.shift);
-                });
-            }
-            Ok(())
-        })?;
-        Ok(words)
+/// The rows with codes in a range. Whether the next one is among them cannot be predicted: each is written.
+fn rows_between<T: Copy + Into<u64>>(codes: &[T], keys: KeyRange) -> Vec<u32> {
+    let (first, width) = (u64::from(keys.first), u64::from(keys.last - keys.first));
+    let is_in = |code: T| code.into().wrapping_sub(first) <= width;
+    let found: usize = codes.iter().map(|code| usize::from(is_in(*code))).sum();
+    let (mut rows, mut at) = (vec![0; found + 1], 0);
+    for (code, row) in codes.iter().zip(0..) {
+        rows[at] = row;
+        at += usize::from(is_in(*code));
     }
+    rows.truncate(found);
+    rows
+}
+
+/// Writes the codes of some rows into their words.
+fn write<T: Copy + Into<u64> + Sync>(
+    words: &mut [u64],
+    rows: &[u32],
+    codes: &[T],
+    field: WordField,
+    control: &Control,
+) -> Result<(), Cancelled> {
+    control.check()?;
+    // no shift is too large for a field with bits
+    if field.bits > 0 {
+        for (word, row) in words.iter_mut().zip(rows) {
+            *word |= (codes[*row as usize].into() - u64::from(field.least)) << field.shift;
+        }
+    }
+    Ok(())
 }
 
 /// A column whose bits decide last has the rows that agree in all others side by side. A stable sort by it makes it decide first,
@@ -433,8 +480,9 @@ mod tests {
         let packed = PackedRows::new(rows.len(), None, columns).unwrap();
         for except in [None, Some(0), Some(1), Some(2)] {
             let pieces = packed.pieces(500, except).unwrap();
-            let sizes: Vec<usize> =
-                (0..=pieces.bounds.len()).map(|at| packed.rows_of(Some(&pieces), at).len()).collect();
+            let sizes: Vec<usize> = (0..=pieces.bounds.len())
+                .map(|at| packed.rows_with(pieces.key, pieces.keys(at, packed.keys(pieces.key))).len())
+                .collect();
             assert_eq!((sizes.len(), sizes.iter().sum::<usize>()), (8, 4000), "{sizes:?}");
             assert!(sizes.iter().all(|size| (400..=600).contains(size)), "{sizes:?}");
         }

@@ -54,6 +54,19 @@ mod tests {
 
     use super::*;
 
+    #[test]
+    fn long_cells_differ_by_their_ends() {
+        let [long, other] = ["x", "y"].map(|end| "long".repeat(40) + end);
+        let refuted = |second: &str| {
+            let mut sample = RowSample::default();
+            for cell in [&long, second] {
+                sample.push(["a", "b", cell].map(|cell| Some(cell.as_bytes())));
+            }
+            sample.refuted([0, 1], &[2])
+        };
+        assert_eq!((refuted(&other), refuted(&long), refuted("")), (vec![true], vec![false], vec![true]));
+    }
+
     proptest! {
         #[test]
         fn a_sample_refutes_what_two_of_its_rows_contradict(

@@ -3,11 +3,13 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
+use rayon::prelude::*;
+
 use super::block::{BlockColumn, BlockParser, BlockRows, RowFault};
 use super::csv::{PartRecords, ReadError};
 use super::dictionary::PartDictionary;
 use super::joint_column::{CodedPart, JointColumn};
-use super::row_keys::{BucketOffsets, RowKeyLayout, RowKeys};
+use super::row_keys::{BucketOffsets, KeyedRows, RowKeyLayout, RowKeys};
 use crate::control::Control;
 use crate::microdata::formats::csv::Record;
 use crate::microdata::{Attr, AttributeType, Codes, Column, Table};
@@ -23,6 +25,9 @@ use crate::with_codes;
 pub(in crate::verifier) fn is_readable(input: &VerifierInput<'_>, attr: Attr) -> bool {
     input.original.is_none_or(|original| original.attributes().contains(attr))
 }
+
+/// Rows whose keys are looked at at once.
+pub(in crate::verifier) const KEYED_ROWS: usize = 1 << 18;
 
 /// Name of the column of labels.
 pub(in crate::verifier) const BUCKET_COLUMN_NAME: &str = "bucket";
@@ -68,8 +73,25 @@ impl CodedPart for ParsedPart {
 impl ParsedPart {
     /// The rows as keys, in the canonical order of tuples.
     pub(in crate::verifier) fn keys(&self) -> RowKeys {
+        self.keys_of(KeyedRows::Between(0, self.rows))
+    }
+
+    /// The same of some rows.
+    pub(in crate::verifier) fn keys_of(&self, rows: KeyedRows<'_>) -> RowKeys {
         let columns = self.columns.iter().map(|column| (&column.codes, column.ranks.as_deref()));
-        RowKeys::pack(&self.layout(), self.rows, columns)
+        RowKeys::of_rows(&self.layout(), rows, columns)
+    }
+
+    /// The first row out of order.
+    fn first_fall(&self) -> Option<usize> {
+        let starts: Vec<usize> = (0..self.rows).step_by(KEYED_ROWS).collect();
+        // each piece begins with the last row of the one before
+        starts.into_par_iter().find_map_first(|start| {
+            let (first, end) = (start.saturating_sub(1), self.rows.min(start + KEYED_ROWS));
+            let labels = self.labels.as_ref().map(|labels| &labels[first..end]);
+            let fall = self.keys_of(KeyedRows::Between(first, end)).first_fall(labels);
+            fall.map(|row| first + row)
+        })
     }
 
     /// The rows for other readers; `None` unless every cell is a value of the original.
@@ -104,7 +126,7 @@ pub(in crate::verifier) fn read(
     table: &PublishedTable,
     part: &Part,
     log: &mut CheckLog,
-) -> Result<Option<(ParsedPart, RowKeys)>, VerifierError> {
+) -> Result<Option<ParsedPart>, VerifierError> {
     let place = place_of(table, part);
     let known = part.columns.iter().all(|column| is_readable(input, column.attribute));
     let result = if known {
@@ -114,9 +136,8 @@ pub(in crate::verifier) fn read(
     };
     match result {
         Ok(read) => {
-            let keys = read.keys();
-            order(&read, &keys, &place, log);
-            Ok(Some((read, keys)))
+            order(&read, &place, log);
+            Ok(Some(read))
         }
         Err(UnreadablePart(check, detail)) => {
             log.fail(check, format!("{place}: {detail}"));
@@ -350,12 +371,12 @@ fn occurring(codes: &Codes, size: usize) -> Vec<bool> {
 }
 
 /// Checks that rows rise by label, then by value, and that labels have no gaps.
-fn order(part: &ParsedPart, keys: &RowKeys, place: &str, log: &mut CheckLog) {
+fn order(part: &ParsedPart, place: &str, log: &mut CheckLog) {
     let gaps = part.buckets.as_ref().is_none_or(|buckets| buckets.ranges().any(|range| range.is_empty()));
     if part.labels.is_some() && gaps {
         log.fail(CheckName::Order, format!("{place}: labels have gaps"));
     }
-    if let Some(row) = keys.first_fall(part.labels.as_deref()) {
+    if let Some(row) = part.first_fall() {
         log.fail(CheckName::Order, format!("{place}: row {} is out of order", row + 1));
     }
 }

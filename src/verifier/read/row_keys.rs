@@ -50,6 +50,24 @@ impl RowKeyLayout {
     }
 }
 
+/// Rows of which keys are packed.
+#[derive(Clone, Copy)]
+pub(in crate::verifier) enum KeyedRows<'r> {
+    /// Those from one to before another.
+    Between(usize, usize),
+    /// These.
+    These(&'r [u32]),
+}
+
+impl KeyedRows<'_> {
+    const fn len(self) -> usize {
+        match self {
+            Self::Between(first, end) => end - first,
+            Self::These(rows) => rows.len(),
+        }
+    }
+}
+
 /// One key for each row.
 #[derive(PartialEq, Eq)]
 pub(in crate::verifier) struct RowKeys {
@@ -58,18 +76,30 @@ pub(in crate::verifier) struct RowKeys {
 }
 
 impl RowKeys {
-    /// Packs tuples into keys.
-    ///
-    /// A column has its codes and, where codes are not ranks, the rank of each code.
+    /// Packs the tuples of all rows into keys, as [`RowKeys::of_rows`].
     pub(in crate::verifier) fn pack<'c>(
         layout: &RowKeyLayout,
         rows: usize,
         columns: impl IntoIterator<Item = (&'c Codes, Option<&'c [u32]>)>,
     ) -> Self {
-        let mut keys = Self { words: layout.words, data: vec![0; rows * layout.words] };
+        Self::of_rows(layout, KeyedRows::Between(0, rows), columns)
+    }
+
+    /// Packs the tuples of some rows into keys.
+    ///
+    /// A column has its codes and, where codes are not ranks, the rank of each code.
+    pub(in crate::verifier) fn of_rows<'c>(
+        layout: &RowKeyLayout,
+        rows: KeyedRows<'_>,
+        columns: impl IntoIterator<Item = (&'c Codes, Option<&'c [u32]>)>,
+    ) -> Self {
+        let mut keys = Self { words: layout.words, data: vec![0; rows.len() * layout.words] };
         for (&(word, shift), (codes, ranks)) in layout.places.iter().zip(columns) {
-            let cells = keys.data[word.min(rows)..].iter_mut().step_by(layout.words);
-            with_codes!(codes, codes => place(cells, codes, ranks, shift));
+            let cells = keys.data[word.min(rows.len() * layout.words)..].iter_mut().step_by(layout.words);
+            with_codes!(codes, codes => match rows {
+                KeyedRows::Between(first, end) => place(cells, codes[first..end].iter().copied(), ranks, shift),
+                KeyedRows::These(rows) => place(cells, rows.iter().map(|&row| codes[row as usize]), ranks, shift),
+            });
         }
         keys
     }
@@ -94,39 +124,10 @@ impl RowKeys {
         &self.data[range.start * self.words..range.end * self.words]
     }
 
-    /// The keys of the rows with a label of at least 1.
-    pub(in crate::verifier) fn labelled(self, labels: &[u32]) -> Self {
-        if !labels.contains(&0) {
-            return self;
-        }
-        let rows = self.data.chunks_exact(self.words).zip(labels).filter(|(_, label)| **label > 0);
-        Self { words: self.words, data: rows.flat_map(|(row, _)| row).copied().collect() }
-    }
-
     /// Whether the keys are a sub-multiset of `others`; both are sorted.
     pub(in crate::verifier) fn are_within(&self, others: &Self) -> bool {
         let mut others = others.data.chunks_exact(others.words);
         self.data.chunks_exact(self.words).all(|row| others.any(|other| other == row))
-    }
-
-    /// The keys ordered by bucket, for the labels that `buckets` counted.
-    pub(in crate::verifier) fn grouped(self, labels: &[u32], buckets: &BucketOffsets) -> Self {
-        let mut grouped = Self { words: self.words, data: vec![0; self.data.len()] };
-        let mut next = buckets.offsets.clone();
-        if self.words == 1 {
-            for (&label, &key) in labels.iter().zip(&self.data) {
-                let place = &mut next[label as usize - 1];
-                grouped.data[*place] = key;
-                *place += 1;
-            }
-        } else {
-            for (&label, key) in labels.iter().zip(self.data.chunks_exact(self.words)) {
-                let place = &mut next[label as usize - 1];
-                grouped.data[*place * self.words..][..self.words].copy_from_slice(key);
-                *place += 1;
-            }
-        }
-        grouped
     }
 
     /// Sorts the keys of each bucket.
@@ -159,13 +160,13 @@ fn sort_buckets<K: Ord + Send>(keys: &mut [K], offsets: &[usize]) {
 /// Writes codes, or their ranks, into the words of `cells` from the bit at `shift` on.
 fn place<'k, C: Copy + Into<u32>>(
     cells: impl Iterator<Item = &'k mut u32>,
-    codes: &[C],
+    codes: impl Iterator<Item = C>,
     ranks: Option<&[u32]>,
     shift: u32,
 ) {
     match ranks {
-        None => cells.zip(codes).for_each(|(cell, &code)| *cell |= code.into() << shift),
-        Some(ranks) => cells.zip(codes).for_each(|(cell, &code)| *cell |= ranks[code.into() as usize] << shift),
+        None => cells.zip(codes).for_each(|(cell, code)| *cell |= code.into() << shift),
+        Some(ranks) => cells.zip(codes).for_each(|(cell, code)| *cell |= ranks[code.into() as usize] << shift),
     }
 }
 
@@ -205,6 +206,37 @@ impl BucketOffsets {
         }
     }
 
+    /// The rows with a label of at least 1, bucket by bucket, for the labels that were counted.
+    pub(in crate::verifier) fn rows(&self, labels: &[u32]) -> Vec<u32> {
+        let mut next = self.offsets.clone();
+        let mut rows = vec![0; self.total()];
+        for (&label, row) in labels.iter().zip(0..) {
+            let Some(bucket) = (label as usize).checked_sub(1) else { continue };
+            rows[next[bucket]] = row;
+            next[bucket] += 1;
+        }
+        rows
+    }
+
+    /// Pieces of consecutive buckets, of about so many rows: the first row of each piece, and its buckets by themselves.
+    pub(in crate::verifier) fn pieces(&self, rows: usize) -> Vec<(usize, Self)> {
+        let (mut pieces, mut first) = (Vec::new(), 0);
+        for bucket in 1..self.offsets.len() {
+            let start = self.offsets[first];
+            if self.offsets[bucket] - start >= rows || bucket + 1 == self.offsets.len() {
+                let offsets = self.offsets[first..=bucket].iter().map(|offset| offset - start).collect();
+                pieces.push((start, Self { offsets }));
+                first = bucket;
+            }
+        }
+        pieces
+    }
+
+    /// Number of rows.
+    pub(in crate::verifier) fn total(&self) -> usize {
+        self.offsets.last().copied().unwrap_or(0)
+    }
+
     /// Number of buckets.
     pub(in crate::verifier) const fn len(&self) -> usize {
         self.offsets.len() - 1
@@ -237,15 +269,36 @@ mod tests {
             }
             let labels: Vec<u32> = (0..50).map(|row| row % 3 + 1).collect();
             let buckets = BucketOffsets::count(&labels).expect("three buckets");
-            let copy = RowKeys { words: keys.words, data: keys.data.clone() };
-            let mut grouped = copy.grouped(&labels, &buckets);
-            grouped.sort_within(&buckets);
-            for (bucket, range) in buckets.ranges().enumerate() {
-                let mut expected: Vec<&[u32]> = (bucket..50).step_by(3).map(|row| keys.get(row)).collect();
-                expected.sort();
-                assert_eq!(grouped.slice(range), expected.concat());
+            let rows = buckets.rows(&labels);
+            for piece_rows in [1, 17, 18, 50] {
+                let mut bucket = 0;
+                for (start, piece) in buckets.pieces(piece_rows) {
+                    let these = KeyedRows::These(&rows[start..start + piece.total()]);
+                    let mut grouped = RowKeys::of_rows(&layout, these, codes.iter().map(|c| (c, None)));
+                    grouped.sort_within(&piece);
+                    for range in piece.ranges() {
+                        let mut expected: Vec<&[u32]> = (bucket..50).step_by(3).map(|row| keys.get(row)).collect();
+                        expected.sort();
+                        assert_eq!(grouped.slice(range), expected.concat());
+                        bucket += 1;
+                    }
+                }
+                assert_eq!(bucket, 3);
             }
         }
+    }
+
+    /// The attack: two cells of a row are exchanged in a table that has fewer rows than columns.
+    #[test]
+    fn keys_of_few_rows_hold_every_column() {
+        let size = 1 << 17;
+        let code = |row: usize, column: usize| [1, 2][(row + column) % 2];
+        let columns = (0..40).map(|column| Codes::collect(size, (0..2).map(|row| code(row, column))));
+        let columns: Vec<Codes> = columns.collect();
+        let layout = RowKeyLayout::new([size; 40]);
+        let keys = RowKeys::pack(&layout, 2, columns.iter().map(|codes| (codes, None)));
+        let expected = |row: usize| -> Vec<u32> { (0..40).map(|column| code(row, column) << 15).collect() };
+        assert_eq!([keys.get(0)[..40].to_vec(), keys.get(1)[..40].to_vec()], [expected(0), expected(1)]);
     }
 
     #[test]

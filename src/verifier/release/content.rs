@@ -5,6 +5,8 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
+use rayon::prelude::*;
+
 use super::slicing;
 use crate::control::Control;
 use crate::microdata::{Codes, Table};
@@ -12,8 +14,8 @@ use crate::publication::{Part, TableWitness};
 use crate::verifier::contract::checks::{CheckLog, CheckName};
 use crate::verifier::contract::claim;
 use crate::verifier::contract::input::{VerifierError, VerifierInput};
-use crate::verifier::read::part::ParsedPart;
-use crate::verifier::read::row_keys::{BucketOffsets, RowKeys};
+use crate::verifier::read::part::{KEYED_ROWS, ParsedPart};
+use crate::verifier::read::row_keys::{BucketOffsets, KeyedRows, RowKeys};
 
 /// Minimal number of buckets for the check against the order of rows.
 ///
@@ -45,7 +47,6 @@ pub(in crate::verifier) fn check(
     input: &VerifierInput<'_>,
     place: &PartPlace<'_>,
     part: &ParsedPart,
-    mut keys: RowKeys,
     log: &mut CheckLog,
 ) {
     let Some(original) = input.original else { return };
@@ -61,11 +62,15 @@ pub(in crate::verifier) fn check(
         Ok(codes) => codes,
         Err(detail) => return fail(detail),
     };
-    let columns = codes.iter().map(Cow::as_ref).zip(part.columns.iter().map(|column| column.ranks.as_deref()));
-    let mut expected = RowKeys::pack(&part.layout(), original.rows(), columns);
-    let Some(witness) = input.witness else {
+    let expected = || {
+        let columns = codes.iter().map(Cow::as_ref).zip(part.columns.iter().map(|column| column.ranks.as_deref()));
+        let (mut keys, mut expected) = (part.keys(), RowKeys::pack(&part.layout(), original.rows(), columns));
         keys.sort();
         expected.sort();
+        [keys, expected]
+    };
+    let Some(witness) = input.witness else {
+        let [keys, expected] = expected();
         // without a witness, any row may be suppressed
         if keys != expected && (suppressed == 0 || !keys.are_within(&expected)) {
             fail("its rows are not the projection of the original");
@@ -74,15 +79,13 @@ pub(in crate::verifier) fn check(
     };
     match (witness.tables.get(place.table), &part.labels) {
         (Some(TableWitness::Plain), None) => {
-            keys.sort();
-            expected.sort();
+            let [keys, expected] = expected();
             if keys != expected {
                 fail("its rows are not the projection of the original");
             }
         }
         (Some(TableWitness::Buckets(assigned) | TableWitness::Boxes { labels: assigned, .. }), Some(labels)) => {
-            let rows = BucketedRows { assigned, labels, published: keys, expected };
-            if let Err(detail) = rows.check(part, original.rows()) {
+            if let Err(detail) = (BucketedRows { part, assigned, labels, codes: &codes }).check(original.rows()) {
                 fail(&detail);
             }
         }
@@ -92,39 +95,55 @@ pub(in crate::verifier) fn check(
 
 /// Rows of a part with buckets, and the rows of the original under the assignment.
 struct BucketedRows<'a> {
+    part: &'a ParsedPart,
     /// The label of each row of the original; 0 for a suppressed row.
     assigned: &'a [u32],
     /// The label of each published row.
     labels: &'a [u32],
-    published: RowKeys,
-    expected: RowKeys,
+    /// The codes of the original in each column of the part.
+    codes: &'a [Cow<'a, Codes>],
 }
 
 impl BucketedRows<'_> {
     /// Checks that each bucket holds the rows that were put into it.
-    fn check(self, part: &ParsedPart, rows: usize) -> Result<(), String> {
-        if self.assigned.len() != rows {
+    fn check(&self, rows: usize) -> Result<(), String> {
+        let Self { part, assigned, labels, .. } = self;
+        if assigned.len() != rows {
             return Err("the assignment is of other rows".to_owned());
         }
-        let of_rows = published(self.assigned);
-        let (Some(found), Some(buckets)) = (counted(&of_rows, part.rows), &part.buckets) else {
+        let (Some(found), Some(buckets)) = (counted(&published(assigned), part.rows), &part.buckets) else {
             return Err("not every row has a bucket".to_owned());
         };
         if found != *buckets {
             return Err("buckets do not have as many rows as were put into them".to_owned());
         }
+        let put = buckets.rows(assigned);
         // rows in canonical order are already grouped by bucket
-        let is_grouped = self.labels.is_sorted();
-        let mut keys = if is_grouped { self.published } else { self.published.grouped(self.labels, buckets) };
-        let mut expected = self.expected.labelled(self.assigned).grouped(&of_rows, buckets);
+        let shown = (!labels.is_sorted()).then(|| buckets.rows(labels));
+        let pieces = buckets.pieces(KEYED_ROWS).into_par_iter();
+        let wrong = pieces.map(|(first, buckets)| {
+            let end = first + buckets.total();
+            let shown = match &shown {
+                None => KeyedRows::Between(first, end),
+                Some(rows) => KeyedRows::These(&rows[first..end]),
+            };
+            self.differing(shown, &put[first..end], &buckets)
+        });
+        match wrong.sum::<usize>() {
+            0 => Ok(()),
+            wrong => Err(format!("{wrong} buckets do not hold the rows that were put into them")),
+        }
+    }
+
+    /// How many of some buckets hold other rows than were put into them, both bucket by bucket.
+    fn differing(&self, shown: KeyedRows<'_>, put: &[u32], buckets: &BucketOffsets) -> usize {
+        let ranks = self.part.columns.iter().map(|column| column.ranks.as_deref());
+        let columns = self.codes.iter().map(Cow::as_ref).zip(ranks);
+        let mut expected = RowKeys::of_rows(&self.part.layout(), KeyedRows::These(put), columns);
+        let mut keys = self.part.keys_of(shown);
         keys.sort_within(buckets);
         expected.sort_within(buckets);
-        if keys == expected {
-            return Ok(());
-        }
-        let differs = |range: &std::ops::Range<usize>| keys.slice(range.clone()) != expected.slice(range.clone());
-        let wrong = buckets.ranges().filter(differs).count();
-        Err(format!("{wrong} buckets do not hold the rows that were put into them"))
+        buckets.ranges().filter(|range| keys.slice(range.clone()) != expected.slice(range.clone())).count()
     }
 }
 

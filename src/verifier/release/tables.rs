@@ -155,7 +155,7 @@ impl<'a> TableCheck<'a> {
     /// Checks one part, by its position in the table.
     fn part(&mut self, position: usize, report: &mut TablesReport, log: &mut CheckLog) -> Result<(), VerifierError> {
         let claimed = &self.table.parts[position];
-        let Some((mut part, keys)) = part::read(self.input, self.control, self.table, claimed, log)? else {
+        let Some(mut part) = part::read(self.input, self.control, self.table, claimed, log)? else {
             return Ok(());
         };
         let is_joint = self.decomposition.is_some_and(|claim| claim.is_joint(claimed));
@@ -200,8 +200,8 @@ impl<'a> TableCheck<'a> {
         }
         if self.input.original.is_some() || self.is_generalized {
             self.control.check()?;
-            self.placed.extend(self.placed(claimed, &part, &keys));
-            self.content(position, &part, keys, &place, log);
+            self.placed.extend(self.placed(claimed, &part));
+            self.content(position, &part, &place, log);
         }
         if let Some(buckets) = part.buckets.take() {
             self.compare_buckets(claimed, buckets, log);
@@ -221,7 +221,7 @@ impl<'a> TableCheck<'a> {
     }
 
     /// A bucketed part of exact values, to be compared with the others row by row; `None` where a witness says more.
-    fn placed(&self, claimed: &Part, part: &ParsedPart, keys: &RowKeys) -> Option<PlacedPart> {
+    fn placed(&self, claimed: &Part, part: &ParsedPart) -> Option<PlacedPart> {
         let original = self.input.original.filter(|_| self.input.witness.is_none() && claimed.bucketed)?;
         let labels = part.labels.as_ref().filter(|_| claimed.columns.iter().all(|c| c.cells == CellContent::Exact))?;
         let counting = match claimed.rows {
@@ -231,11 +231,11 @@ impl<'a> TableCheck<'a> {
         };
         let columns = part.columns.iter().map(|c| (&original.column(c.attribute).codes, c.ranks.as_deref()));
         let expected = RowKeys::pack(&part.layout(), original.rows(), columns);
-        Some(PlacedPart::new(counting, labels, keys, &expected, original.rows()))
+        Some(PlacedPart::new(counting, labels, &part.keys(), &expected, original.rows()))
     }
 
     /// Compares a part with the original.
-    fn content(&self, position: usize, part: &ParsedPart, keys: RowKeys, name: &str, log: &mut CheckLog) {
+    fn content(&self, position: usize, part: &ParsedPart, name: &str, log: &mut CheckLog) {
         if self.is_sequential {
             // the sequential check compares the rows with the cuts
             return;
@@ -249,7 +249,7 @@ impl<'a> TableCheck<'a> {
             Some(claim) if claimed.rows == RowMeaning::Values || claim.is_joint(claimed) => {
                 decomposed::content(self.input, claim, &place, part, log);
             }
-            _ => content::check(self.input, &place, part, keys, log),
+            _ => content::check(self.input, &place, part, log),
         }
     }
 

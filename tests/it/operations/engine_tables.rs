@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 use std::fs;
 use std::sync::Arc;
 
+use reqwest::Method;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -224,6 +225,43 @@ async fn a_table_that_changed_is_not_published() {
     lake.write("visits", &format!("{header}\n{}\n", reversed.join("\n")));
     lake.server.publish(&id, anatomy(4)).await;
     assert_eq!(lake.engine.copies(), 0);
+    lake.server.stop().await;
+}
+
+/// The attack: what should be forgotten is published by a job that had begun.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_dataset_purged_during_its_job_is_not_published() {
+    let lake = Lake::start().await;
+    let id = lake.registered("", "visits").await;
+    let purge = async {
+        lake.server.delete(&format!("/v1/datasets/{id}")).await.ok(200);
+    };
+    let (job, ()) =
+        tokio::join!(lake.server.job(&id, anatomy(4)), lake.engine.meanwhile(EngineFault::SlowWriting, purge));
+    let job = job.ok(200);
+    assert_eq!((&job["status"], kind(&job["problem"])), (&json!("refused"), "gone"), "{job:#}");
+    assert_eq!(lake.server.get("/v1/releases").await.ok(200)["items"], json!([]));
+    assert_eq!((lake.engine.copies(), lake.server.stored("part_chunks").await), (0, 0));
+    lake.server.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_caller_who_has_gone_registers_nothing() {
+    let lake = Lake::start().await;
+    let body = json!({"engine": "lake", "table": "open.visits"});
+    let request = lake.server.request(Method::POST, "/v1/datasets/by-reference").json(&body);
+    let asked = tokio::spawn(request.send());
+    // the connection ends with the task
+    lake.engine.meanwhile(EngineFault::SlowCopy, async { asked.abort() }).await;
+    assert!(asked.await.is_err_and(|error| error.is_cancelled()));
+    // another registration ends after the first one
+    lake.registered("name=second", "visits").await;
+    while lake.engine.copies() > 0 {
+        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+    }
+    let listed = lake.server.get("/v1/datasets").await.ok(200);
+    let names: Vec<&Value> = listed["items"].as_array().unwrap().iter().map(|of| &of["name"]).collect();
+    assert_eq!(names, ["second"]);
     lake.server.stop().await;
 }
 

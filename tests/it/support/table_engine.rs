@@ -5,6 +5,8 @@ use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::Duration;
 
 use arrow_array::{ArrayRef, Int32Array, Int64Array, RecordBatch, StringArray};
 use arrow_schema::{DataType, Field, Schema};
@@ -34,6 +36,22 @@ pub(crate) enum EngineFault {
     Failing,
     /// A row of a part is another one after the audit.
     ChangedAfterAudit,
+    /// It waits before it copies a table, or before it writes a part.
+    SlowCopy,
+    SlowWriting,
+    /// It waits so, until it has another fault or none.
+    Waiting,
+}
+
+/// Waits if the engine has this fault.
+fn wait_at(fault: &Mutex<EngineFault>, at: EngineFault) {
+    let now = || fault.lock().unwrap_or_else(PoisonError::into_inner);
+    if *now() == at {
+        *now() = EngineFault::Waiting;
+    }
+    while *now() == EngineFault::Waiting {
+        thread::sleep(Duration::from_millis(5));
+    }
 }
 
 /// The engine. Tables are `NAME.csv` in its folder.
@@ -53,6 +71,16 @@ impl FileEngine {
         *self.fault.lock().unwrap_or_else(PoisonError::into_inner) = fault;
     }
 
+    /// Does something while the engine waits, which then goes on.
+    pub(crate) async fn meanwhile(&self, at: EngineFault, done: impl Future<Output = ()>) {
+        self.set(at);
+        while *self.fault.lock().unwrap_or_else(PoisonError::into_inner) != EngineFault::Waiting {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        done.await;
+        self.set(EngineFault::None);
+    }
+
     /// The copies that nothing has deleted yet.
     pub(crate) fn copies(&self) -> usize {
         self.copies.load(Ordering::SeqCst)
@@ -61,6 +89,7 @@ impl FileEngine {
 
 impl RemoteEngine for FileEngine {
     fn copy(&self, table: &str, _: &Control) -> Result<Box<dyn CopiedTable>, RemoteError> {
+        wait_at(&self.fault, EngineFault::SlowCopy);
         match *self.fault.lock().unwrap_or_else(PoisonError::into_inner) {
             EngineFault::Unreachable => return Err(RemoteError::Unavailable("no route".to_owned())),
             EngineFault::Failing => return Err(RemoteError::Failed("a class of errors".to_owned())),
@@ -393,6 +422,7 @@ impl RemoteTable for CopiedRows {
     }
 
     fn write(&mut self, table: &RemoteTablePlan) -> Result<Vec<WrittenRemotePart>, RemoteError> {
+        wait_at(&self.fault, EngineFault::SlowWriting);
         if self.takes(EngineFault::LostOnce) {
             return Err(RemoteError::Unavailable("an executor is gone".to_owned()));
         }
