@@ -9,7 +9,7 @@ use super::block::{BlockColumn, BlockParser, BlockRows, RowFault};
 use super::csv::{PartRecords, ReadError};
 use super::dictionary::PartDictionary;
 use super::joint_column::{CodedPart, JointColumn};
-use super::row_keys::{BucketOffsets, KeyedRows, RowKeyLayout, RowKeys};
+use super::row_keys::{BucketOffsets, RowKeyLayout, RowKeys, RowsToPack};
 use crate::control::Control;
 use crate::microdata::formats::csv::Record;
 use crate::microdata::{Attr, AttributeType, Codes, Column, Table};
@@ -73,11 +73,11 @@ impl CodedPart for ParsedPart {
 impl ParsedPart {
     /// The rows as keys, in the canonical order of tuples.
     pub(in crate::verifier) fn keys(&self) -> RowKeys {
-        self.keys_of(KeyedRows::Between(0, self.rows))
+        self.keys_of(RowsToPack::Between(0, self.rows))
     }
 
     /// The same of some rows.
-    pub(in crate::verifier) fn keys_of(&self, rows: KeyedRows<'_>) -> RowKeys {
+    pub(in crate::verifier) fn keys_of(&self, rows: RowsToPack<'_>) -> RowKeys {
         let columns = self.columns.iter().map(|column| (&column.codes, column.ranks.as_deref()));
         RowKeys::of_rows(&self.layout(), rows, columns)
     }
@@ -89,7 +89,7 @@ impl ParsedPart {
         starts.into_par_iter().find_map_first(|start| {
             let (first, end) = (start.saturating_sub(1), self.rows.min(start + KEYED_ROWS));
             let labels = self.labels.as_ref().map(|labels| &labels[first..end]);
-            let fall = self.keys_of(KeyedRows::Between(first, end)).first_fall(labels);
+            let fall = self.keys_of(RowsToPack::Between(first, end)).first_fall(labels);
             fall.map(|row| first + row)
         })
     }

@@ -52,14 +52,14 @@ impl RowKeyLayout {
 
 /// Rows of which keys are packed.
 #[derive(Clone, Copy)]
-pub(in crate::verifier) enum KeyedRows<'r> {
+pub(in crate::verifier) enum RowsToPack<'r> {
     /// Those from one to before another.
     Between(usize, usize),
     /// These.
     These(&'r [u32]),
 }
 
-impl KeyedRows<'_> {
+impl RowsToPack<'_> {
     const fn len(self) -> usize {
         match self {
             Self::Between(first, end) => end - first,
@@ -82,7 +82,7 @@ impl RowKeys {
         rows: usize,
         columns: impl IntoIterator<Item = (&'c Codes, Option<&'c [u32]>)>,
     ) -> Self {
-        Self::of_rows(layout, KeyedRows::Between(0, rows), columns)
+        Self::of_rows(layout, RowsToPack::Between(0, rows), columns)
     }
 
     /// Packs the tuples of some rows into keys.
@@ -90,15 +90,15 @@ impl RowKeys {
     /// A column has its codes and, where codes are not ranks, the rank of each code.
     pub(in crate::verifier) fn of_rows<'c>(
         layout: &RowKeyLayout,
-        rows: KeyedRows<'_>,
+        rows: RowsToPack<'_>,
         columns: impl IntoIterator<Item = (&'c Codes, Option<&'c [u32]>)>,
     ) -> Self {
         let mut keys = Self { words: layout.words, data: vec![0; rows.len() * layout.words] };
         for (&(word, shift), (codes, ranks)) in layout.places.iter().zip(columns) {
             let cells = keys.data[word.min(rows.len() * layout.words)..].iter_mut().step_by(layout.words);
             with_codes!(codes, codes => match rows {
-                KeyedRows::Between(first, end) => place(cells, codes[first..end].iter().copied(), ranks, shift),
-                KeyedRows::These(rows) => place(cells, rows.iter().map(|&row| codes[row as usize]), ranks, shift),
+                RowsToPack::Between(first, end) => place(cells, codes[first..end].iter().copied(), ranks, shift),
+                RowsToPack::These(rows) => place(cells, rows.iter().map(|&row| codes[row as usize]), ranks, shift),
             });
         }
         keys
@@ -218,7 +218,7 @@ impl BucketOffsets {
         rows
     }
 
-    /// Pieces of consecutive buckets, of about so many rows: the first row of each piece, and its buckets by themselves.
+    /// Pieces of consecutive buckets, of about this many rows: the first row of each piece, and its buckets by themselves.
     pub(in crate::verifier) fn pieces(&self, rows: usize) -> Vec<(usize, Self)> {
         let (mut pieces, mut first) = (Vec::new(), 0);
         for bucket in 1..self.offsets.len() {
@@ -273,7 +273,7 @@ mod tests {
             for piece_rows in [1, 17, 18, 50] {
                 let mut bucket = 0;
                 for (start, piece) in buckets.pieces(piece_rows) {
-                    let these = KeyedRows::These(&rows[start..start + piece.total()]);
+                    let these = RowsToPack::These(&rows[start..start + piece.total()]);
                     let mut grouped = RowKeys::of_rows(&layout, these, codes.iter().map(|c| (c, None)));
                     grouped.sort_within(&piece);
                     for range in piece.ranges() {

@@ -15,7 +15,7 @@ use crate::verifier::contract::checks::{CheckLog, CheckName};
 use crate::verifier::contract::claim;
 use crate::verifier::contract::input::{VerifierError, VerifierInput};
 use crate::verifier::read::part::{KEYED_ROWS, ParsedPart};
-use crate::verifier::read::row_keys::{BucketOffsets, KeyedRows, RowKeys};
+use crate::verifier::read::row_keys::{BucketOffsets, RowKeys, RowsToPack};
 
 /// Minimal number of buckets for the check against the order of rows.
 ///
@@ -124,8 +124,8 @@ impl BucketedRows<'_> {
         let wrong = pieces.map(|(first, buckets)| {
             let end = first + buckets.total();
             let shown = match &shown {
-                None => KeyedRows::Between(first, end),
-                Some(rows) => KeyedRows::These(&rows[first..end]),
+                None => RowsToPack::Between(first, end),
+                Some(rows) => RowsToPack::These(&rows[first..end]),
             };
             self.differing(shown, &put[first..end], &buckets)
         });
@@ -136,10 +136,10 @@ impl BucketedRows<'_> {
     }
 
     /// How many of some buckets hold other rows than were put into them, both bucket by bucket.
-    fn differing(&self, shown: KeyedRows<'_>, put: &[u32], buckets: &BucketOffsets) -> usize {
+    fn differing(&self, shown: RowsToPack<'_>, put: &[u32], buckets: &BucketOffsets) -> usize {
         let ranks = self.part.columns.iter().map(|column| column.ranks.as_deref());
         let columns = self.codes.iter().map(Cow::as_ref).zip(ranks);
-        let mut expected = RowKeys::of_rows(&self.part.layout(), KeyedRows::These(put), columns);
+        let mut expected = RowKeys::of_rows(&self.part.layout(), RowsToPack::These(put), columns);
         let mut keys = self.part.keys_of(shown);
         keys.sort_within(buckets);
         expected.sort_within(buckets);
