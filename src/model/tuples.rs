@@ -350,14 +350,17 @@ fn write<T: Copy + Into<u64> + Sync>(
     field: WordField,
     control: &Control,
 ) -> Result<(), Cancelled> {
-    control.check()?;
     // no shift is too large for a field with bits
-    if field.bits > 0 {
+    if field.bits == 0 {
+        return Ok(());
+    }
+    words.par_chunks_mut(Control::STRIDE).zip(rows.par_chunks(Control::STRIDE)).try_for_each(|(words, rows)| {
+        control.check()?;
         for (word, row) in words.iter_mut().zip(rows) {
             *word |= (codes[*row as usize].into() - u64::from(field.least)) << field.shift;
         }
-    }
-    Ok(())
+        Ok(())
+    })
 }
 
 /// A column whose bits decide last has the rows that agree in all others side by side. A stable sort by it makes it decide first,
