@@ -56,10 +56,10 @@ pub use read_back::verify::{VerificationInput, verify};
 pub use release::input::{ReleaseInput, RepublishInput, VerifiedRelease};
 pub use release::run::release;
 pub use release::write::PartStore;
-pub use remote::cells::CountedCells;
 pub use remote::classes::{ClassTexts, CoveredCells, RemoteClassValues, RemoteClasses};
 pub use remote::counted::RemoteOrder;
-pub use remote::limits::{MOST_CELLS, are_parts_read, remote_conflict, remote_faults};
+pub use remote::distinct_rows::DistinctRows;
+pub use remote::limits::{MOST_DISTINCT_ROWS, are_parts_read, remote_conflict, remote_faults};
 pub use remote::plan::plan_remotely;
 pub use remote::port::{
     CopiedTable, CountedGroups, CountedValue, InferredRows, RemoteAudit, RemoteBuckets, RemoteCheck, RemoteColumn,

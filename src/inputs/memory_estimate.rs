@@ -14,9 +14,9 @@ pub(crate) fn job_memory(dataset: &DatasetRecord, profiles: &[ColumnProfile], sp
     if dataset.place.is_some() {
         let parts =
             if engine::are_parts_read(dataset.rows) { engine::release_memory(dataset.rows, &columns) } else { 0 };
-        // the cells of the table, and what the audit finds behind those of the parts
-        let cells = engine::choice_memory(dataset.rows.min(engine::MOST_CELLS), &specification.method);
-        return parts.saturating_add(cells.saturating_mul(2)).saturating_add(ENGINE_JOB_BYTES);
+        // the distinct rows of the table, and what the audit finds behind those of the parts
+        let distinct = engine::choice_memory(dataset.rows.min(engine::MOST_DISTINCT_ROWS), &specification.method);
+        return parts.saturating_add(distinct.saturating_mul(2)).saturating_add(ENGINE_JOB_BYTES);
     }
     engine::release_memory(dataset.rows, &columns)
         .saturating_add(engine::choice_memory(dataset.rows, &specification.method))

@@ -10,8 +10,8 @@ pub(super) const RESERVED: &str = "guardian_";
 pub(super) const FILE: &str = "guardian_file";
 /// The number of one array: an engine refuses longer ones.
 const ARRAY: u64 = 1 << 16;
-/// The rows of a cell.
-pub(super) const CELL_ROWS: &str = "guardian_rows";
+/// The rows that equal a distinct one.
+pub(super) const EQUAL_ROWS: &str = "guardian_rows";
 /// The most rows of a relation that is sent to every task.
 const MOST_SENT: usize = 1 << 16;
 /// The most rows of one file of a part.
@@ -233,14 +233,14 @@ impl ClassStatements<'_> {
 }
 
 /// The number of distinct rows of some columns.
-pub(super) fn distinct(columns: &[String]) -> String {
+pub(super) fn number_of_distinct_rows(columns: &[String]) -> String {
     format!("select count(*) from (select distinct {} from src) x", list("", columns))
 }
 
 /// The distinct rows of some columns, with how many rows each stands for.
-pub(super) fn cells(columns: &[String]) -> String {
+pub(super) fn distinct_rows(columns: &[String]) -> String {
     let all = list("", columns);
-    format!("select {all}, count(*) as {CELL_ROWS} from src group by {all}")
+    format!("select {all}, count(*) as {EQUAL_ROWS} from src group by {all}")
 }
 
 /// Columns of the source under their published names.

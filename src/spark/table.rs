@@ -15,7 +15,7 @@ use super::source::{SparkSource, identifier, parquet};
 use super::statements::{self, BucketStatements, ClassStatements, column, list};
 use super::written;
 use crate::engine::{
-    CountedCells, CountedGroups, CountedValue, CoveredCells, InferredRows, PublishedRemoteColumn, RemoteAudit,
+    CountedGroups, CountedValue, CoveredCells, DistinctRows, InferredRows, PublishedRemoteColumn, RemoteAudit,
     RemoteBuckets, RemoteCheck, RemoteClasses, RemoteColumn, RemoteError, RemoteForm, RemoteTable, RemoteTablePlan,
     RowSample, WrittenRemotePart,
 };
@@ -234,7 +234,7 @@ impl<S: SqlSession> SparkTable<S> {
         let used = self.used.clone();
         let made = ClassStatements { table: name, columns: &used, known: &table.known, generalized };
         let assigned = self.folders.staged(&format!("{name}.w"));
-        self.session.write(&made.classed(classes.members().count()), &assigned, false)?;
+        self.session.write(&made.classed(classes.number_of_members()), &assigned, false)?;
         let part = Self::part_name(table, "rows");
         self.session.write(&made.part(self.rows, &assigned), &self.folders.part(&part), true)?;
         Ok(vec![self.settled("rows", &part)?])
@@ -497,25 +497,25 @@ impl<S: SqlSession> RemoteTable for SparkTable<S> {
         Ok(sample)
     }
 
-    fn cells(&mut self, columns: &[usize], most: u64) -> Result<CountedCells, RemoteError> {
+    fn distinct_rows(&mut self, columns: &[usize], most: u64) -> Result<DistinctRows, RemoteError> {
         let columns: Vec<String> = columns.iter().copied().map(column).collect();
-        let distinct = self.numbers(&statements::distinct(&columns))?;
-        if distinct.first().is_none_or(|distinct| *distinct > most) {
+        let number = self.numbers(&statements::number_of_distinct_rows(&columns))?;
+        if number.first().is_none_or(|number| *number > most) {
             let detail = format!(
                 "the columns that classes are made of have more than {most} distinct rows: name a view with coarser values, or generalize \
                  fewer columns"
             );
             return Err(RemoteError::Unsupported(detail));
         }
-        let staged = self.folders.staged("cells");
-        self.session.write(&statements::cells(&columns), &staged, false)?;
-        let mut cells = CountedCells::default();
+        let staged = self.folders.staged("distinct");
+        self.session.write(&statements::distinct_rows(&columns), &staged, false)?;
+        let mut found = DistinctRows::default();
         each_staged_row(&staged, |row| {
             let (rows, row) = row.split_last()?;
-            cells.push(std::str::from_utf8((*rows)?).ok()?.parse().ok()?, row.iter().copied());
+            found.push(std::str::from_utf8((*rows)?).ok()?.parse().ok()?, row.iter().copied());
             Some(())
         })?;
-        Ok(cells)
+        Ok(found)
     }
 
     fn unique(&mut self, columns: &[usize]) -> Result<u64, RemoteError> {

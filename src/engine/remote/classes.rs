@@ -36,6 +36,12 @@ impl RemoteClasses {
         self.class_of.iter().enumerate().map(|(at, class)| (*class, texts(&self.members, at)))
     }
 
+    /// The number of distinct quasi-identifiers.
+    #[must_use]
+    pub const fn number_of_members(&self) -> usize {
+        self.class_of.len()
+    }
+
     /// The number of classes.
     #[must_use]
     pub fn len(&self) -> usize {
@@ -73,7 +79,7 @@ struct CoveredCellColumn {
 }
 
 impl CoveredCells {
-    /// Of so many quasi-identifiers.
+    /// Of this number of quasi-identifiers.
     #[must_use]
     pub fn new(columns: usize) -> Self {
         let mut covered = Self::default();

@@ -1,4 +1,4 @@
-//! The cells of a table in another engine: its distinct rows in some columns, with how many rows each stands for.
+//! The distinct rows of a table in another engine in some columns, with how many rows each stands for.
 
 use super::coded::CodedColumn;
 use crate::microdata::{Attr, AttrSet, AttributeType, Column, Table};
@@ -6,12 +6,12 @@ use crate::publish::partition::RowWeights;
 
 /// The distinct rows of some columns.
 #[derive(Default)]
-pub struct CountedCells {
+pub struct DistinctRows {
     columns: Vec<CodedColumn>,
     rows: Vec<u64>,
 }
 
-impl CountedCells {
+impl DistinctRows {
     /// Adds a distinct row, its cells in the order of the columns, and the rows that equal it there.
     pub fn push<'a>(&mut self, rows: u64, cells: impl IntoIterator<Item = Option<&'a [u8]>>) {
         for (at, cell) in cells.into_iter().enumerate() {
@@ -21,18 +21,6 @@ impl CountedCells {
             self.columns[at].push(cell);
         }
         self.rows.push(rows);
-    }
-
-    /// The number of distinct rows.
-    #[must_use]
-    pub fn len(&self) -> usize {
-        self.rows.len()
-    }
-
-    /// Whether there are none.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.rows.is_empty()
     }
 
     /// A table of all attributes with these names and types, which has these columns at `attributes` and nothing elsewhere.
@@ -49,8 +37,8 @@ impl CountedCells {
             column
         };
         let columns = kinds.iter().enumerate().map(|(at, kind)| -> Column {
-            let of_cells = attributes.contains(Attr::from(at)).then(|| columns.next()).flatten();
-            of_cells.unwrap_or_else(nothing).into_column(*kind)
+            let of_rows = attributes.contains(Attr::from(at)).then(|| columns.next()).flatten();
+            of_rows.unwrap_or_else(nothing).into_column(*kind)
         });
         (Table::new(names.to_vec(), columns.collect()), RowWeights::new(self.rows))
     }

@@ -22,7 +22,7 @@ pub const fn are_parts_read(rows: u64) -> bool {
 pub(super) const MOST_VALUES: u64 = 1 << 16;
 
 /// The most distinct rows of the attributes that classes are made of.
-pub const MOST_CELLS: u64 = 1 << 22;
+pub const MOST_DISTINCT_ROWS: u64 = 1 << 22;
 
 /// The most columns of a table, dropped ones included: dependencies are searched among all of them.
 pub(super) const MOST_COLUMNS: usize = MAX_ATTRIBUTES;

@@ -4,12 +4,12 @@
 //! docs/spec/ranked.md
 
 mod carried;
-pub(super) mod cells;
 pub(super) mod classes;
 mod coded;
 pub(super) mod counted;
 pub(super) mod counts;
 pub(super) mod dependencies;
+pub(super) mod distinct_rows;
 pub(super) mod limits;
 pub(super) mod plan;
 mod planned_classes;

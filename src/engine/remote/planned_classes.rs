@@ -1,12 +1,12 @@
-//! The plan of a generalized table in another engine: its classes are made here, from its cells.
+//! The plan of a generalized table in another engine: its classes are made here, from its distinct rows.
 
 use std::collections::BTreeMap;
 
-use super::cells::CountedCells;
 use super::classes::{RemoteClassValues, RemoteClasses};
 use super::counted::{RemoteOrder, refuse};
 use super::counts::RemoteCounts;
-use super::limits::MOST_CELLS;
+use super::distinct_rows::DistinctRows;
+use super::limits::MOST_DISTINCT_ROWS;
 use super::port::RemoteTable;
 use super::published::PublishedRemoteColumn;
 use crate::control::Control;
@@ -53,28 +53,28 @@ impl RemoteOrder<'_> {
         }
     }
 
-    /// Makes the classes of a generalized table from its cells.
+    /// Makes the classes of a generalized table from its distinct rows.
     ///
     /// # Errors
-    /// [`EngineError`]: refused where the table has too many cells, its whole breaks a requirement, or a taxonomy lacks values.
+    /// [`EngineError`]: refused where the table has too many distinct rows, its whole breaks a requirement, or a taxonomy lacks values.
     pub(super) fn classes(
         &self,
         table: &mut dyn RemoteTable,
         design: ClassDesign<'_>,
         control: &Control,
     ) -> Result<PlannedClasses, EngineError> {
-        let (cells, weights) = self.cells(table, design)?;
+        let (rows, weights) = self.distinct_rows(table, design)?;
         let ClassDesign { attributes, generalized, counts } = design;
         let (known, names) = (generalized.quasi_identifiers, &self.specification.published_names);
-        let shown = generalized.columns(CountedRows { table: &cells, weights: &weights }, names, control)?;
+        let shown = generalized.columns(CountedRows { table: &rows, weights: &weights }, names, control)?;
         // classes that show the same are one
-        let all = RowGroups::whole(cells.rows());
+        let all = RowGroups::whole(rows.rows());
         let shared: Vec<&Column> = shown.iter().map(|of| &of.column).collect();
         let by_class = all.refined(&shared, control)?;
-        let distinct: Vec<&Column> = known.iter().map(|attr| cells.column(attr)).collect();
+        let distinct: Vec<&Column> = known.iter().map(|attr| rows.column(attr)).collect();
         let (first_of_class, first_of_member) = (firsts(&by_class), firsts(&all.refined(&distinct, control)?));
         let sensitive = design.sensitive().and_then(|attr| counts.protected(attr));
-        let codes = sensitive.as_ref().map(|of| &cells.column(of.attribute).codes);
+        let codes = sensitive.as_ref().map(|of| &rows.column(of.attribute).codes);
         let contents = contents(&by_class, &weights, |row| codes.map_or(0, |codes| codes.get(row)));
         let column = |attribute: Attr| {
             let shared = shown.iter().find(|of: &&SharedColumn| of.attribute == attribute);
@@ -92,26 +92,30 @@ impl RemoteOrder<'_> {
         Ok(PlannedClasses { classes, contents, columns: attributes.iter().map(column).collect() })
     }
 
-    /// The cells of a table, with the taxonomies of its quasi-identifiers.
-    fn cells(&self, table: &mut dyn RemoteTable, design: ClassDesign<'_>) -> Result<(Table, RowWeights), EngineError> {
+    /// The distinct rows of a table, with the taxonomies of its quasi-identifiers.
+    fn distinct_rows(
+        &self,
+        table: &mut dyn RemoteTable,
+        design: ClassDesign<'_>,
+    ) -> Result<(Table, RowWeights), EngineError> {
         let ClassDesign { generalized, counts, .. } = design;
         let known = generalized.quasi_identifiers;
         let wanted = known.union(design.sensitive().map_or(AttrSet::EMPTY, AttrSet::one));
         let places: Vec<usize> = wanted.iter().map(|attr| self.specification.used[attr.index()]).collect();
         let kinds: Vec<AttributeType> = counts.columns.iter().map(|column| column.kind).collect();
-        let cells: CountedCells = table.cells(&places, MOST_CELLS)?;
-        let (cells, weights) = cells.into_table(wanted, &self.specification.names, &kinds);
+        let found: DistinctRows = table.distinct_rows(&places, MOST_DISTINCT_ROWS)?;
+        let (rows, weights) = found.into_table(wanted, &self.specification.names, &kinds);
         // contents hold the positions of values as they were counted by themselves
         let is_as_counted = |attr: Attr| {
             let counted = counts.protected(attr).map(|of| of.values).unwrap_or_default();
-            cells.column(attr).domain.iter().eq(counted.iter().map(|value| value.as_deref().map(str::as_bytes)))
+            rows.column(attr).domain.iter().eq(counted.iter().map(|value| value.as_deref().map(str::as_bytes)))
         };
         if !design.sensitive().is_none_or(is_as_counted) {
-            return Err(EngineError::bug("the engine has other protected values in cells than by themselves"));
+            return Err(EngineError::bug("the engine has other protected values in distinct rows than by themselves"));
         }
-        let (cells, faults) = annotate_trees(self.specification, cells, known);
+        let (rows, faults) = annotate_trees(self.specification, rows, known);
         refuse(faults)?;
-        Ok((cells, weights))
+        Ok((rows, weights))
     }
 }
 

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::fs::File;
 
-use super::cells::CountedCells;
 use super::classes::{CoveredCells, RemoteClasses};
+use super::distinct_rows::DistinctRows;
 use super::published::PublishedRemoteColumn;
 use super::sample::RowSample;
 use crate::control::Control;
@@ -206,7 +206,7 @@ pub trait RemoteTable {
     ///
     /// # Errors
     /// [`RemoteError`], also where there are more than `most`.
-    fn cells(&mut self, columns: &[usize], most: u64) -> Result<CountedCells, RemoteError>;
+    fn distinct_rows(&mut self, columns: &[usize], most: u64) -> Result<DistinctRows, RemoteError>;
 
     /// The rows that no other row equals in these columns.
     ///

@@ -106,7 +106,7 @@ struct PlannedTable {
 }
 
 impl<'a> PlannedRemotely<'a> {
-    /// Plans the tables of a release without faults. Classes are made of the cells of the table.
+    /// Plans the tables of a release without faults. Classes are made of the distinct rows of the table.
     ///
     /// # Errors
     /// [`EngineError`]: cancelled, failed, or refused where classes cannot be made.

@@ -5,8 +5,8 @@ use std::fs::File;
 
 use serde_json::{Value, json};
 
-use super::cells::CountedCells;
 use super::counted::RemoteOrder;
+use super::distinct_rows::DistinctRows;
 use super::plan::plan_remotely;
 use super::port::{
     CountedGroups, CountedValue, RemoteAudit, RemoteCheck, RemoteColumn, RemoteError, RemoteTable, RemoteTablePlan,
@@ -126,17 +126,17 @@ impl RemoteTable for TableInMemory {
         Ok(sample)
     }
 
-    fn cells(&mut self, columns: &[usize], most: u64) -> Result<CountedCells, RemoteError> {
+    fn distinct_rows(&mut self, columns: &[usize], most: u64) -> Result<DistinctRows, RemoteError> {
         let mut distinct: BTreeMap<Vec<&String>, u64> = BTreeMap::new();
         for row in &self.rows {
             *distinct.entry(columns.iter().map(|&at| &row[at]).collect()).or_default() += 1;
         }
         if distinct.len() as u64 > most {
-            return Err(RemoteError::Unsupported("too many cells".to_owned()));
+            return Err(RemoteError::Unsupported("too many distinct rows".to_owned()));
         }
-        let mut cells = CountedCells::default();
-        distinct.iter().for_each(|(row, rows)| cells.push(*rows, row.iter().map(|cell| Some(cell.as_bytes()))));
-        Ok(cells)
+        let mut found = DistinctRows::default();
+        distinct.iter().for_each(|(row, rows)| found.push(*rows, row.iter().map(|cell| Some(cell.as_bytes()))));
+        Ok(found)
     }
 
     fn unique(&mut self, columns: &[usize]) -> Result<u64, RemoteError> {

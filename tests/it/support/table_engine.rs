@@ -12,7 +12,7 @@ use arrow_array::{ArrayRef, Int32Array, Int64Array, RecordBatch, StringArray};
 use arrow_schema::{DataType, Field, Schema};
 use guardian::control::Control;
 use guardian::engine::{
-    CopiedTable, CountedCells, CountedGroups, CountedValue, CoveredCells, InferredRows, PublishedRemoteColumn,
+    CopiedTable, CountedGroups, CountedValue, CoveredCells, DistinctRows, InferredRows, PublishedRemoteColumn,
     RemoteAudit, RemoteBuckets, RemoteCheck, RemoteClasses, RemoteColumn, RemoteEngine, RemoteError, RemoteForm,
     RemoteTable, RemoteTablePlan, RowSample, WrittenRemotePart,
 };
@@ -394,16 +394,16 @@ impl RemoteTable for CopiedRows {
         Ok(sample)
     }
 
-    fn cells(&mut self, columns: &[usize], most: u64) -> Result<CountedCells, RemoteError> {
+    fn distinct_rows(&mut self, columns: &[usize], most: u64) -> Result<DistinctRows, RemoteError> {
         let groups = self.groups(columns, 0);
         if groups.len() as u64 > most {
-            return Err(RemoteError::Unsupported("too many cells".to_owned()));
+            return Err(RemoteError::Unsupported("too many distinct rows".to_owned()));
         }
-        let mut cells = CountedCells::default();
+        let mut found = DistinctRows::default();
         for (row, rows) in &groups {
-            cells.push(rows.values().sum(), row.iter().map(|cell| Some(cell.as_bytes())));
+            found.push(rows.values().sum(), row.iter().map(|cell| Some(cell.as_bytes())));
         }
-        Ok(cells)
+        Ok(found)
     }
 
     fn unique(&mut self, columns: &[usize]) -> Result<u64, RemoteError> {
