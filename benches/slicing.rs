@@ -184,6 +184,7 @@ fn large(_: &mut Criterion) {
             let occupation = attr(&table, "occupation");
             let generalization = GeneralizationInput {
                 strata: None,
+                weights: Default::default(),
                 quasi_identifiers: table.attributes().without(occupation),
                 k,
                 guarantees: guarantees.iter().map(|&guarantee| (occupation, guarantee)).collect(),
@@ -209,6 +210,7 @@ fn others(criterion: &mut Criterion) {
     let occupation = attr(&table, "occupation");
     let generalization = |k, guarantees: &[Guarantee]| GeneralizationInput {
         strata: None,
+        weights: Default::default(),
         quasi_identifiers: table.attributes().without(occupation),
         k,
         guarantees: guarantees.iter().map(|&guarantee| (occupation, guarantee)).collect(),
