@@ -1,7 +1,7 @@
 use super::generalize::GeneralizeError;
 use super::slicing::SlicingError;
 use crate::control::Cancelled;
-use crate::problem::Fault;
+use crate::problem::{Fault, Kind};
 
 /// Why there is no plan.
 #[derive(Debug)]
@@ -21,6 +21,18 @@ impl From<PlanRefusal> for PlanError {
 impl From<Cancelled> for PlanError {
     fn from(cancelled: Cancelled) -> Self {
         Self::Cancelled(cancelled)
+    }
+}
+
+/// The refusal of columns that the data does not allow.
+impl From<SlicingError> for PlanError {
+    fn from(error: SlicingError) -> Self {
+        let kind = match error {
+            SlicingError::Cancelled(cancelled) => return Self::Cancelled(cancelled),
+            SlicingError::TooDense => Kind::JoinTooDense,
+            _ => Kind::BadColumns,
+        };
+        PlanRefusal(vec![Fault::new("/method/columns", kind, error.to_string())]).into()
     }
 }
 

@@ -114,7 +114,7 @@ impl TableMaker<'_> {
 
     /// Random labels of the buckets of a table.
     pub(super) fn labels(&self, buckets: u32, name: &TableName) -> Labels {
-        Labels::draw(buckets, &mut self.streams.stream(&format!("{name}/labels")))
+        Labels::of_table(name, buckets, self.streams)
     }
 
     /// Counterfeits of each bucket, if the plan asks for any.

@@ -1,8 +1,8 @@
 //! Bucket labels: a secret permutation, so that labels do not reveal the order in which buckets are made.
 
 use super::BucketAssignment;
-use crate::publication::BucketColumn;
-use crate::random::RandomStream;
+use crate::publication::{BucketColumn, TableName};
+use crate::random::{RandomStream, RandomStreams};
 
 /// Label of each bucket of one table.
 pub struct Labels(Vec<u32>);
@@ -14,6 +14,12 @@ impl Labels {
         let mut labels: Vec<u32> = (1..=buckets).collect();
         stream.shuffle(&mut labels);
         Self(labels)
+    }
+
+    /// Draws the labels of a table of a release.
+    #[must_use]
+    pub fn of_table(name: &TableName, buckets: u32, streams: &RandomStreams) -> Self {
+        Self::draw(buckets, &mut streams.stream(&format!("{name}/labels")))
     }
 
     /// Label of each row, in place of its bucket; 0 for a suppressed row.

@@ -24,7 +24,7 @@ pub use halve::{LocalSplitPredicate, PartitionError, SplitPredicate, partition, 
 pub use limits::{MedianSplit, PartitionLimits, PartitionTuning};
 pub use require::{BucketRequirement, CountPredicate, PerHalfPredicate};
 pub use space::SplitSpace;
-pub use tally::{GroupTally, TallyGroups};
+pub use tally::{GroupTally, TalliedRows, TallyGroups};
 pub use weights::RowWeights;
 
 #[cfg(test)]

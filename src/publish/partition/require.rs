@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::convert::Infallible;
 
 use super::halve::LocalSplitPredicate;
-use super::tally::{GroupTally, TallyGroups};
+use super::tally::{GroupTally, TalliedRows, TallyGroups};
 use super::weights::RowWeights;
 use crate::microdata::{Codes, Column};
 
@@ -49,7 +49,7 @@ impl<'a> PerHalfPredicate<'a> {
         Self { requirements: requirements.into_iter().map(required).collect(), weights: RowWeights::default() }
     }
 
-    /// The same of rows that stand for several. They are judged by whole buckets alone.
+    /// The same of rows that stand for several.
     #[must_use]
     pub fn weighted(self, weights: RowWeights) -> Self {
         Self { weights, ..self }
@@ -65,12 +65,9 @@ impl<'a> PerHalfPredicate<'a> {
     pub fn first_broken(&self, rows: &[u32], tally: &mut GroupTally) -> Option<(usize, Vec<(u32, u64)>)> {
         self.requirements.iter().enumerate().find_map(|(index, requirement)| {
             let BoundRequirement { groups, codes, values, holds } = requirement;
-            if let Some(weights) = self.weights.each() {
-                let counts = tally.weighted(rows, weights, codes);
-                return (!holds(counts)).then(|| (index, counts.to_vec()));
-            }
             let mut broken = None;
-            tally.groups(rows, groups.as_deref(), codes, *values, |_, counts| {
+            let tallied = TalliedRows { rows, groups: groups.as_deref(), codes, values: *values };
+            tally.weighted(tallied, &self.weights, |_, counts| {
                 let kept = holds(counts);
                 if !kept {
                     broken = Some((index, counts.to_vec()));

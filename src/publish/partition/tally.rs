@@ -1,5 +1,6 @@
 //! Counts of sensitive values in the groups of a bucket.
 
+use super::weights::RowWeights;
 use crate::microdata::Codes;
 
 /// Largest number of array cells per row; above it, values are counted by sorting.
@@ -22,31 +23,46 @@ impl TallyGroups {
     }
 }
 
+/// Codes to be counted in the groups of some rows.
+#[derive(Clone, Copy)]
+pub struct TalliedRows<'a> {
+    /// The rows.
+    pub rows: &'a [u32],
+    /// Their groups; `None` for one of all rows.
+    pub groups: Option<&'a TallyGroups>,
+    /// The code of each row of the table.
+    pub codes: &'a Codes,
+    /// A number above all codes.
+    pub values: usize,
+}
+
 /// Counter that reuses its memory for several buckets.
 #[derive(Default)]
 pub struct GroupTally {
     cells: Vec<u32>,
     keys: Vec<u64>,
-    weights: Vec<u64>,
+    weighted: Vec<(u64, u64)>,
     group: Vec<(u32, u64)>,
 }
 
+impl TalliedRows<'_> {
+    /// The group of a row, and its code.
+    fn key(&self, row: u32) -> u64 {
+        let group = self.groups.map_or(0, |groups| u64::from(groups.of_row[row as usize]));
+        group << 32 | u64::from(self.codes.get(row as usize))
+    }
+}
+
 impl GroupTally {
-    /// Calls `each` with the counts of `codes` in every group of `rows`, groups and values rising, each code below `values`.
+    /// Calls `each` with the counts of the codes in every group of rows, groups and values rising.
     ///
     /// Stops at the first `false`, and returns whether there was none.
-    pub fn groups(
-        &mut self,
-        rows: &[u32],
-        groups: Option<&TallyGroups>,
-        codes: &Codes,
-        values: usize,
-        mut each: impl FnMut(u32, &[(u32, u64)]) -> bool,
-    ) -> bool {
+    pub fn groups(&mut self, tallied: TalliedRows<'_>, mut each: impl FnMut(u32, &[(u32, u64)]) -> bool) -> bool {
+        let TalliedRows { rows, groups, codes, values } = tallied;
         let count = groups.map_or(1, |groups| groups.count as usize);
         let cells = values.saturating_mul(count);
         if cells > rows.len().saturating_mul(CELLS_PER_ROW).max(64) {
-            return self.sorted(rows, groups, codes, each);
+            return self.sorted(tallied, each);
         }
         self.cells.clear();
         self.cells.resize(cells, 0);
@@ -64,36 +80,28 @@ impl GroupTally {
         })
     }
 
-    /// The counts of `codes` in `rows`, of which each stands for as many rows as its weight says; values rising.
-    pub fn weighted(&mut self, rows: &[u32], weights: &[u64], codes: &Codes) -> &[(u32, u64)] {
-        self.group.clear();
-        for &row in rows {
-            let code = codes.get(row as usize);
-            // all are 0 between calls
-            self.weights.resize(self.weights.len().max(code as usize + 1), 0);
-            let weight = &mut self.weights[code as usize];
-            if *weight == 0 {
-                self.group.push((code, 0));
-            }
-            *weight += weights[row as usize];
-        }
-        self.group.sort_unstable();
-        for (code, count) in &mut self.group {
-            *count = std::mem::take(&mut self.weights[*code as usize]);
-        }
-        &self.group
-    }
-
-    fn sorted(
+    /// [`Self::groups`] of rows of which each stands for as many as its weight says.
+    pub fn weighted(
         &mut self,
-        rows: &[u32],
-        groups: Option<&TallyGroups>,
-        codes: &Codes,
+        tallied: TalliedRows<'_>,
+        weights: &RowWeights,
         mut each: impl FnMut(u32, &[(u32, u64)]) -> bool,
     ) -> bool {
-        let group = |row: u32| groups.map_or(0, |groups| u64::from(groups.of_row[row as usize]));
+        let Some(weights) = weights.each() else { return self.groups(tallied, each) };
+        self.weighted.clear();
+        self.weighted.extend(tallied.rows.iter().map(|&row| (tallied.key(row), weights[row as usize])));
+        self.weighted.sort_unstable_by_key(|of| of.0);
+        self.weighted.chunk_by(|a, b| a.0 >> 32 == b.0 >> 32).all(|keys| {
+            self.group.clear();
+            let same = keys.chunk_by(|a, b| a.0 == b.0);
+            self.group.extend(same.map(|same| (same[0].0 as u32, same.iter().map(|(_, weight)| weight).sum())));
+            each((keys[0].0 >> 32) as u32, &self.group)
+        })
+    }
+
+    fn sorted(&mut self, tallied: TalliedRows<'_>, mut each: impl FnMut(u32, &[(u32, u64)]) -> bool) -> bool {
         self.keys.clear();
-        self.keys.extend(rows.iter().map(|&row| group(row) << 32 | u64::from(codes.get(row as usize))));
+        self.keys.extend(tallied.rows.iter().map(|&row| tallied.key(row)));
         self.keys.sort_unstable();
         self.keys.chunk_by(|a, b| a >> 32 == b >> 32).all(|keys| {
             self.group.clear();

@@ -86,20 +86,25 @@ proptest! {
         let groups = TallyGroups { of_row: rows.iter().map(|(group, _)| group * spread).collect(), count: 4 * spread };
         let codes = Codes::collect(5, rows.iter().map(|(_, code)| *code).collect::<Vec<_>>().into_iter());
         let bucket: Vec<u32> = (0..rows.len() as u32).filter(|row| row % 3 != 1).collect();
-        let mut counted: BTreeMap<u32, BTreeMap<u32, u64>> = BTreeMap::new();
-        for &row in &bucket {
-            let (group, code) = rows[row as usize];
-            *counted.entry(group * spread).or_default().entry(code).or_default() += 1;
+        let tallied = TalliedRows { rows: &bucket, groups: Some(&groups), codes: &codes, values: 5 };
+        let weight = |row: u32| u64::from(row % 4) + 1;
+        let several = RowWeights::new((0..rows.len() as u32).map(weight).collect());
+        for weights in [RowWeights::default(), several] {
+            let mut counted: BTreeMap<u32, BTreeMap<u32, u64>> = BTreeMap::new();
+            for &row in &bucket {
+                let (group, code) = rows[row as usize];
+                *counted.entry(group * spread).or_default().entry(code).or_default() += weights.of(&[row]);
+            }
+            let counted: Vec<(u32, Vec<(u32, u64)>)> =
+                counted.into_iter().map(|(group, counts)| (group, counts.into_iter().collect())).collect();
+            let mut found = Vec::new();
+            let all = GroupTally::default().weighted(tallied, &weights, |group, counts| {
+                found.push((group, counts.to_vec()));
+                true
+            });
+            prop_assert!(all);
+            prop_assert_eq!(found, counted);
         }
-        let counted: Vec<(u32, Vec<(u32, u64)>)> =
-            counted.into_iter().map(|(group, counts)| (group, counts.into_iter().collect())).collect();
-        let mut tallied = Vec::new();
-        let all = GroupTally::default().groups(&bucket, Some(&groups), &codes, 5, |group, counts| {
-            tallied.push((group, counts.to_vec()));
-            true
-        });
-        prop_assert!(all);
-        prop_assert_eq!(tallied, counted);
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::cell::{Cell, RefCell};
 
 use crate::microdata::{Codes, ColumnAnnotations};
 use crate::publication::Ratio;
-use crate::publish::partition::{GroupTally, TallyGroups};
+use crate::publish::partition::{GroupTally, TalliedRows, TallyGroups};
 
 use super::keys::IdentityKeys;
 
@@ -148,7 +148,8 @@ impl TrialCounts {
             }
         }
         let Self { side_of, sides, sensitive, tally, .. } = self;
-        tally.groups(rows, Some(&keys.companions), codes, values, |companion, counts| {
+        let tallied = TalliedRows { rows, groups: Some(&keys.companions), codes, values };
+        tally.groups(tallied, |companion, counts| {
             sensitive.extend(counts.iter().map(|&(value, count)| (value, count as u32)));
             let bad = !bound.holds(counts);
             sides.push(QiRows { companion, end: sensitive.len() as u32, bad });

@@ -6,6 +6,9 @@ use crate::control::Control;
 use crate::microdata::{Attr, AttrSet, Table};
 use crate::problem::{Fault, Kind};
 use crate::publication::TableGuard;
+use crate::publish::assign::BucketAssignment;
+use crate::publish::error::{PlanError, PlanRefusal};
+use crate::publish::generalize::CountedRows;
 
 /// A sliced table whose columns are decided.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -26,6 +29,24 @@ impl SlicedDesign {
     pub(in crate::publish) fn draw(&self, table: &Table, control: &Control) -> Result<SlicedTable, SlicingError> {
         self.plan.slice_columns(table, self.columns.clone(), table, control)
     }
+
+    /// Decides the bucket of each row of a table whose rows stand for several. The columns are exact and share no attribute, splits
+    /// are strict, and every bucket keeps the guarantee.
+    ///
+    /// # Errors
+    /// [`PlanError`] with the proof, in these names of attributes, if the whole table violates the guarantee, or on cancellation.
+    pub fn counted_buckets(
+        &self,
+        rows: CountedRows<'_>,
+        names: &[String],
+        control: &Control,
+    ) -> Result<BucketAssignment, PlanError> {
+        let made = self.plan.counted_buckets(rows, &self.columns, control);
+        made.map_err(|error| match WholeTableViolation::from_error(error, &self.columns, self.plan.sensitive) {
+            Ok(violation) => PlanRefusal(vec![violation.fault(names)]).into(),
+            Err(error) => error.into(),
+        })
+    }
 }
 
 /// Rows of the whole table among which one sensitive value is too frequent.
@@ -44,6 +65,23 @@ pub struct WholeTableViolation {
 }
 
 impl WholeTableViolation {
+    /// The proof in these columns, the one with the sensitive attribute last.
+    ///
+    /// # Errors
+    /// Any other error, as it is.
+    pub(super) fn from_error(error: SlicingError, columns: &[AttrSet], sensitive: Attr) -> Result<Self, SlicingError> {
+        match error {
+            SlicingError::NotDiverse { most, of } => {
+                let known = columns.last().copied().unwrap_or_default().without(sensitive);
+                Ok(Self { known, sensitive, most, of, joined: false })
+            }
+            SlicingError::NotDiverseTogether { known, most, of } => {
+                Ok(Self { known, sensitive, most, of, joined: true })
+            }
+            other => Err(other),
+        }
+    }
+
     /// The fault with the proof. `names` are the dataset names of the attributes.
     pub(in crate::publish) fn fault(&self, names: &[String]) -> Fault {
         let Self { known, sensitive, most, of, joined } = *self;

@@ -56,7 +56,7 @@ pub fn plan(spec: &SlicingSpec, input: &PlanInput<'_>, control: &Control) -> Res
         && !rule.is_refused()
         && let Err(error) = plan.check_whole(rows.table, &columns, rows.table, control)
     {
-        let mut violation = violation(error, &columns, plan.sensitive)?;
+        let mut violation = WholeTableViolation::from_error(error, &columns, plan.sensitive)?;
         violation.known = violation.known.union(constant.attributes);
         rule.largest_l = rule.largest_l.min(violation.of / violation.most.max(1));
         decision = Decision::NotDiverse(violation);
@@ -142,7 +142,7 @@ fn decided_columns(
             };
             let choice = moved.as_ref().unwrap_or(choice);
             let columns = choice.divide(rows.table, plan.attributes, plan.sensitive, &plan.bins, control);
-            columns.map_err(|error| refused(error.into()))?
+            columns.map_err(SlicingError::from)?
         }
     };
     columns.sort_by_key(|column| column.contains(plan.sensitive));
@@ -167,7 +167,7 @@ fn narrowed(
         |plan: &SlicingPlan, columns: &[AttrSet]| match plan.check_whole(rows.table, columns, rows.table, control) {
             Ok(()) => Ok(true),
             Err(SlicingError::NotDiverse { .. }) => Ok(false),
-            Err(error) => Err(refused(error)),
+            Err(error) => Err(PlanError::from(error)),
         };
     // what dependencies tie to the sensitive attribute stays with it
     if !linked_with(plan.sensitive, plan.attributes, input).is_empty() || keeps(plan, &columns)? {
@@ -178,7 +178,7 @@ fn narrowed(
     let exact = SlicingPlan { column_k: None, ..plan.clone() };
     let ranked = by_association(rows.table, wide, plan.sensitive, &plan.bins, control);
     let mut linked = AttrSet::EMPTY;
-    for attr in ranked.map_err(SlicingError::from).map_err(refused)? {
+    for attr in ranked.map_err(SlicingError::from)? {
         let with = linked.with(attr).with(plan.sensitive);
         if keeps(&exact, &[plan.attributes.minus(with), with])? {
             linked = linked.with(attr);
@@ -186,21 +186,7 @@ fn narrowed(
     }
     let choice = ColumnChoice::Linked { count: *count, linked };
     let columns = choice.divide(rows.table, plan.attributes, plan.sensitive, &plan.bins, control);
-    columns.map_err(|error| refused(error.into()))
-}
-
-/// The proof that the whole table violates the diversity in these columns.
-fn violation(error: SlicingError, columns: &[AttrSet], sensitive: Attr) -> Result<WholeTableViolation, PlanError> {
-    match error {
-        SlicingError::NotDiverse { most, of } => {
-            let known = columns.last().copied().unwrap_or_default().without(sensitive);
-            Ok(WholeTableViolation { known, sensitive, most, of, joined: false })
-        }
-        SlicingError::NotDiverseTogether { known, most, of } => {
-            Ok(WholeTableViolation { known, sensitive, most, of, joined: true })
-        }
-        other => Err(refused(other)),
-    }
+    Ok(columns.map_err(SlicingError::from)?)
 }
 
 /// The design of one sliced table.
@@ -240,14 +226,4 @@ fn check_floor(spec: &SlicingSpec, input: &PlanInput<'_>) -> Result<(), PlanRefu
         })
         .collect();
     if faults.is_empty() { Ok(()) } else { Err(PlanRefusal(faults)) }
-}
-
-/// The refusal of columns that the data does not allow.
-fn refused(error: SlicingError) -> PlanError {
-    let kind = match error {
-        SlicingError::Cancelled(cancelled) => return PlanError::Cancelled(cancelled),
-        SlicingError::TooDense => Kind::JoinTooDense,
-        _ => Kind::BadColumns,
-    };
-    PlanError::Refused(PlanRefusal(vec![Fault::new("/method/columns", kind, error.to_string())]))
 }

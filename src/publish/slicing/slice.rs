@@ -14,10 +14,10 @@ use crate::privacy::links::{Strata, StratumRows};
 use crate::privacy::{self, OverallCounts};
 use crate::publication::{Guarantee, Ratio};
 use crate::publish::assign::BucketAssignment;
-use crate::publish::generalize::{GeneralizationInput, GeneralizeError};
+use crate::publish::generalize::{CountedRows, GeneralizationInput, GeneralizeError};
 use crate::publish::partition::{
     self, BucketRequirement, GroupTally, MedianSplit, PartitionError, PerHalfPredicate, RowWeights, TableAnnotations,
-    TallyGroups,
+    TalliedRows, TallyGroups,
 };
 
 /// Boxes of each column; `None` for a column without generalized values.
@@ -56,7 +56,8 @@ impl SlicingPlan {
             let boxes = columns.iter().map(|_| None).collect();
             return Ok(SlicedTable { columns, boxes, buckets });
         }
-        let slicer = Slicer { plan: self, table, columns: &columns, annotations, control };
+        let weights = &RowWeights::default();
+        let slicer = Slicer { plan: self, table, weights, columns: &columns, annotations, control };
         let boxes = slicer.boxes()?;
         let buckets = slicer.buckets(&boxes)?;
         Ok(SlicedTable { columns, boxes, buckets })
@@ -84,9 +85,25 @@ impl SlicingPlan {
                 vec![Guarantee::AlphaK { alpha, k: 1 }]
             }
         };
-        let slicer = Slicer { plan: self, table, columns, annotations, control };
+        let weights = &RowWeights::default();
+        let slicer = Slicer { plan: self, table, weights, columns, annotations, control };
         let companions = slicer.companions(&slicer.boxes()?)?;
         slicer.begin(&guarantees, &companions).map(|_| ())
+    }
+
+    /// Buckets of rows that each stand for several, in decided columns that are exact and share no attribute, with strict splits.
+    ///
+    /// # Errors
+    /// [`SlicingError`] if the whole table violates the diversity, or on cancellation.
+    pub(super) fn counted_buckets(
+        &self,
+        CountedRows { table, weights }: CountedRows<'_>,
+        columns: &[AttrSet],
+        control: &Control,
+    ) -> Result<BucketAssignment, SlicingError> {
+        self.check_input(table)?;
+        let slicer = Slicer { plan: self, table, weights, columns, annotations: table, control };
+        slicer.buckets(&columns.iter().map(|_| None).collect::<ColumnBoxes>())
     }
 
     fn check_input(&self, table: &Table) -> Result<(), SlicingError> {
@@ -103,6 +120,8 @@ impl SlicingPlan {
 pub(super) struct Slicer<'a> {
     pub(super) plan: &'a SlicingPlan,
     pub(super) table: &'a Table,
+    /// How many rows each row stands for; more than one only with strict splits and diversity of buckets.
+    pub(super) weights: &'a RowWeights,
     pub(super) columns: &'a [AttrSet],
     pub(super) annotations: &'a dyn TableAnnotations,
     pub(super) control: &'a Control,
@@ -143,7 +162,7 @@ impl<'a> Slicer<'a> {
             SlicingDiversity::Bucket(guarantees) => {
                 let companions = self.companions(boxes)?;
                 let mut predicate = self.begin(guarantees, &companions)?;
-                let space = self.plan.space(self.table, self.annotations);
+                let space = self.plan.space(self.table, self.annotations).weighted(self.weights.clone());
                 let (rows, limits) = (self.table.rows(), self.plan.limits());
                 let buckets = partition::partition_apart(space, rows, limits, &mut predicate, self.control);
                 buckets.map_err(|error| error.cancelled().into())
@@ -195,10 +214,12 @@ impl<'a> Slicer<'a> {
         companions: &'b TallyGroups,
     ) -> Result<PerHalfPredicate<'b>, SlicingError> {
         let sensitive = self.sensitive();
-        let population = OverallCounts::new(sensitive.counts()).on(self.annotations.annotations(self.plan.sensitive));
+        let declared = self.annotations.annotations(self.plan.sensitive);
+        let population = OverallCounts::new(self.weights.counts(sensitive)).on(declared);
         let holds = move |counts: &[(u32, u64)]| guarantees.iter().all(|&g| privacy::holds(g, counts, &population));
         let groups = (companions.count > 1).then_some(companions);
         let predicate = PerHalfPredicate::new(vec![BucketRequirement { groups, sensitive, holds: Box::new(holds) }]);
+        let predicate = predicate.weighted(self.weights.clone());
         let hold = self.first_buckets().iter().all(|rows| predicate.holds(rows, &mut GroupTally::default()));
         if hold { Ok(predicate) } else { Err(self.worst(companions)) }
     }
@@ -223,7 +244,9 @@ impl<'a> Slicer<'a> {
         let (mut most, mut of) = (0, 1);
         let mut tally = GroupTally::default();
         for first in self.first_buckets().iter() {
-            tally.groups(first, Some(companions), &sensitive.codes, sensitive.domain.len(), |_, counts| {
+            let (codes, values) = (&sensitive.codes, sensitive.domain.len());
+            let tallied = TalliedRows { rows: first, groups: Some(companions), codes, values };
+            tally.weighted(tallied, self.weights, |_, counts| {
                 let here = counts.iter().map(|(_, count)| *count).max().unwrap_or(0);
                 let rows: u64 = counts.iter().map(|(_, count)| count).sum();
                 if u128::from(here) * u128::from(of) > u128::from(most) * u128::from(rows) {

@@ -18,8 +18,9 @@ use crate::microdata::{
 use crate::privacy::OverallCounts;
 use crate::publication::{Guarantee, Protected, Ratio, RowMeaning, TableGuard, TableProtection};
 use crate::publish::assign::BucketAssignment;
+use crate::publish::generalize::CountedRows;
 use crate::publish::partition::{
-    MedianSplit, NoAnnotations, PartitionTuning, Scratch, SplitCandidates, SplitSpace, TableAnnotations,
+    MedianSplit, NoAnnotations, PartitionTuning, RowWeights, Scratch, SplitCandidates, SplitSpace, TableAnnotations,
 };
 use crate::verifier::{ExternalPart, ExternalTable, TupleEstimate};
 
@@ -280,7 +281,16 @@ fn keys_of(
     boxes: &[Option<BucketAssignment>],
 ) -> IdentityKeys {
     let control = Control::default();
-    Slicer { plan: slicing, table, columns, annotations: &NoAnnotations, control: &control }.keys(boxes).unwrap()
+    Slicer {
+        plan: slicing,
+        table,
+        weights: &RowWeights::default(),
+        columns,
+        annotations: &NoAnnotations,
+        control: &control,
+    }
+    .keys(boxes)
+    .unwrap()
 }
 
 fn keys_for(table: &Table, columns: &[Vec<u8>], sensitive: u8) -> IdentityKeys {
@@ -437,7 +447,10 @@ proptest! {
         let declared_value = Excluded(excluded_codes.clone());
         let columns = slicing.columns.divide(&table, slicing.attributes, Attr(sensitive), &CorrelationBins::default(), &Control::default()).unwrap();
         let control = Control::default();
-        let slicer = Slicer { plan: &slicing, table: &table, columns: &columns, annotations: &declared_value, control: &control };
+        let weights = &RowWeights::default();
+        let slicer = Slicer {
+            plan: &slicing, table: &table, weights, columns: &columns, annotations: &declared_value, control: &control,
+        };
         let boxes = slicer.boxes().unwrap();
         let keys = slicer.keys(&boxes).unwrap();
         let known = Known::new(&table, sensitive, &keys);
@@ -520,6 +533,38 @@ proptest! {
                 has(&keys.companions.of_row) && keys.others.iter().all(|other| has(&other.of_row))
             });
             prop_assert_eq!(matching.count(), 1);
+        }
+    }
+}
+
+proptest! {
+    #[test]
+    fn buckets_of_counted_rows_are_those_of_the_rows(
+        rows in prop::collection::vec([0u32..3, 0u32..4, 0u32..2, 0u32..4], 2..80), wide: bool, l in 1u64..4,
+        least in 1usize..4, attempts in prop::option::of(1usize..3),
+    ) {
+        let mut equal: BTreeMap<Vec<u32>, u64> = BTreeMap::new();
+        rows.iter().for_each(|row| *equal.entry(row.to_vec()).or_default() += 1);
+        let distinct: Vec<Vec<u32>> = equal.keys().cloned().collect();
+        let rows: Vec<Vec<u32>> = rows.iter().map(|row| row.to_vec()).collect();
+        let columns: &[Vec<u8>] = if wide { &[vec![0, 1], vec![2, 3]] } else { &[vec![0], vec![1, 2], vec![3]] };
+        let diversity = SlicingDiversity::Bucket(vec![Guarantee::LDiversity { l }]);
+        let (whole, counted) = (table(&rows), table(&distinct));
+        let plan = SlicingPlan {
+            max_attempts: attempts,
+            min_bucket: Some(least),
+            ..slicing(&whole, columns, 3, diversity, MedianSplit::Strict)
+        };
+        let weights = RowWeights::new(equal.into_values().collect());
+        let of_counted = CountedRows { table: &counted, weights: &weights };
+        let found = plan.counted_buckets(of_counted, &sets(columns), &Control::default());
+        match (slice(&plan, &whole).map(|sliced| sliced.buckets), found) {
+            (Ok(of_rows), Ok(found)) => {
+                let bucket = |row| found.bucket_of[distinct.binary_search(row).unwrap()];
+                prop_assert_eq!(of_rows.buckets, found.buckets);
+                prop_assert_eq!(of_rows.bucket_of, rows.iter().map(bucket).collect::<Vec<_>>());
+            }
+            (of_rows, found) => prop_assert_eq!(of_rows.err(), found.err()),
         }
     }
 }

@@ -22,7 +22,7 @@ use super::counts::{BucketCountsView, FrequencyBound, StoredCounts, TrialCounts}
 use super::keys::IdentityKeys;
 use super::posterior::{BucketWeights, MatchedBucket, PosteriorJudge};
 use crate::microdata::{Codes, Column};
-use crate::publish::partition::{GroupTally, LocalSplitPredicate, TallyGroups};
+use crate::publish::partition::{GroupTally, LocalSplitPredicate, TalliedRows, TallyGroups};
 
 /// Largest numbers of rows that share a value, when matching buckets are searched; rarer values first.
 const RARITY_LEVELS: [u32; 3] = [1, 16, 1024];
@@ -152,7 +152,8 @@ impl<'a> LocalMixtureChecker<'a> {
     fn count(&self, half: &[u32], CheckerScratch { tally, bad, .. }: &mut CheckerScratch) {
         bad.clear();
         let groups = (self.keys.companions.count > 1).then_some(&self.keys.companions);
-        tally.groups(half, groups, &self.codes, self.values, |companion, counts| {
+        let tallied = TalliedRows { rows: half, groups, codes: &self.codes, values: self.values };
+        tally.groups(tallied, |companion, counts| {
             if !self.judge.bound().holds(counts) {
                 bad.push(companion);
             }
