@@ -56,18 +56,20 @@ pub use read_back::verify::{VerificationInput, verify};
 pub use release::input::{ReleaseInput, RepublishInput, VerifiedRelease};
 pub use release::run::release;
 pub use release::write::PartStore;
-pub use remote::classes::{ClassTexts, CoveredCells, RemoteClassValues, RemoteClasses};
+pub use remote::classes::{CoveredCells, RemoteClasses};
 pub use remote::counted::RemoteOrder;
 pub use remote::distinct_rows::DistinctRows;
 pub use remote::limits::{MOST_DISTINCT_ROWS, are_parts_read, remote_conflict, remote_faults};
+pub use remote::members::{RemoteMembers, RowTexts};
 pub use remote::plan::plan_remotely;
 pub use remote::port::{
     CopiedTable, CountedGroups, CountedValue, InferredRows, RemoteAudit, RemoteBuckets, RemoteCheck, RemoteColumn,
-    RemoteEngine, RemoteError, RemoteForm, RemoteTable, RemoteTablePlan, WrittenRemotePart,
+    RemoteEngine, RemoteError, RemoteForm, RemotePart, RemoteTable, RemoteTablePlan, WrittenRemotePart,
 };
-pub use remote::published::PublishedRemoteColumn;
+pub use remote::published::{ProtectedRemoteColumn, PublishedRemoteColumn};
 pub use remote::release::{AuditedRelease, RemoteOutput, RemoteParts, release_remotely};
 pub use remote::sample::RowSample;
+pub use remote::slices::RemoteSlices;
 pub use sequential::earlier::{against, earlier_of, external_releases, tuples_of};
 pub use sequential::external::{ExternalTableRows, JoinContext, external_release};
 pub use suggest::place::{SuggestionInput, columns_to_load, suggest};

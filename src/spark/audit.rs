@@ -3,36 +3,43 @@
 //! They group and count with signs, and use no window, hash or join: other means than those that wrote the files.
 
 use super::source::identifier;
-use super::statements::{ClassStatements, cell, column, list, renamed};
+use super::statements::{ClassStatements, cell, list, renamed};
 use crate::engine::{PublishedRemoteColumn, RemoteCheck};
 
 /// The relations of a table: its parts as they were written, and the assignment.
 pub(super) struct WrittenRelations {
     /// The columns of the source that the release uses.
     pub(super) columns: Vec<String>,
-    /// The known attributes.
-    pub(super) known: Vec<PublishedRemoteColumn>,
-    /// The part of known attributes, or the plain table.
-    pub(super) part: String,
-    /// The sensitive attribute, its part, and the assignment; `None` of other tables.
-    pub(super) buckets: Option<WrittenBuckets>,
-    /// What a generalized table has; `None` of other tables.
-    pub(super) classes: Option<WrittenClasses>,
+    /// How its rows were published.
+    pub(super) form: WrittenForm,
 }
 
-/// The relations of a generalized table.
-pub(super) struct WrittenClasses {
-    /// The places of the quasi-identifiers among the columns of the part.
-    pub(super) generalized: Vec<usize>,
-    /// The rows with their classes.
-    pub(super) assignment: String,
+/// How the rows of a table were published.
+pub(super) enum WrittenForm {
+    /// As they are.
+    Plain(WrittenRows),
+    /// In parts that buckets link; the last one holds the protected attribute.
+    Bucketed {
+        /// The parts.
+        parts: Vec<WrittenRows>,
+        /// The rows with their buckets.
+        assignment: String,
+    },
+    /// In classes.
+    Generalized {
+        /// The part.
+        part: WrittenRows,
+        /// The places of the quasi-identifiers among its columns.
+        generalized: Vec<usize>,
+        /// The rows with their classes.
+        assignment: String,
+    },
 }
 
-/// The relations of a table with buckets.
-pub(super) struct WrittenBuckets {
-    pub(super) sensitive: PublishedRemoteColumn,
-    pub(super) part: String,
-    pub(super) assignment: String,
+/// A part as it was written.
+pub(super) struct WrittenRows {
+    pub(super) columns: Vec<PublishedRemoteColumn>,
+    pub(super) relation: String,
 }
 
 /// A statement that returns how much breaks a check: 0 where it holds.
@@ -50,34 +57,47 @@ fn differ(left: &str, right: &str, columns: &[String]) -> String {
     )
 }
 
-impl WrittenRelations {
+impl WrittenRows {
     fn names(&self) -> Vec<String> {
-        self.known.iter().map(|of| identifier(&of.name)).collect()
+        self.columns.iter().map(|of| identifier(&of.name)).collect()
     }
 
+    /// How its rows differ from those of the source; `None` of a part without columns.
+    fn content(&self) -> Option<CountedCheck> {
+        let names = self.names();
+        let source = format!("(select {} from src) x", renamed(&self.columns));
+        (!names.is_empty()).then(|| (RemoteCheck::Content, differ(&source, &self.relation, &names)))
+    }
+
+    /// How its rows with their buckets differ from those of the assignment.
+    fn linkage(&self, assignment: &str) -> CountedCheck {
+        let with_bucket: Vec<String> = std::iter::once("bucket".to_owned()).chain(self.names()).collect();
+        let comma = if self.columns.is_empty() { "" } else { ", " };
+        let assigned = format!("(select bucket{comma}{} from {assignment}) x", renamed(&self.columns));
+        (RemoteCheck::Linkage, differ(&assigned, &self.relation, &with_bucket))
+    }
+}
+
+impl WrittenRelations {
     /// The statements of all checks that the engine answers.
     pub(super) fn checks(&self) -> Vec<CountedCheck> {
-        let (names, part) = (self.names(), &self.part);
-        if let Some(classes) = &self.classes {
-            return self.of_classes(classes);
+        match &self.form {
+            WrittenForm::Plain(part) => part.content().into_iter().collect(),
+            WrittenForm::Bucketed { parts, assignment } => self.of_buckets(parts, assignment),
+            WrittenForm::Generalized { part, generalized, assignment } => {
+                self.of_classes(part, generalized, assignment)
+            }
         }
-        let mut checks = Vec::new();
-        if !names.is_empty() {
-            let source = format!("(select {} from src) x", renamed(&self.known));
-            checks.push((RemoteCheck::Content, differ(&source, part, &names)));
-        }
-        checks.extend(self.buckets.as_ref().map(|buckets| self.of_buckets(buckets)).unwrap_or_default());
-        checks
     }
 
-    fn of_classes(&self, WrittenClasses { generalized, assignment }: &WrittenClasses) -> Vec<CountedCheck> {
-        let made = ClassStatements { table: "", columns: &self.columns, known: &self.known, generalized };
+    fn of_classes(&self, part: &WrittenRows, generalized: &[usize], assignment: &str) -> Vec<CountedCheck> {
+        let made = ClassStatements { table: "", columns: &self.columns, known: &part.columns, generalized };
         let shown: Vec<String> = (0..generalized.len()).map(ClassStatements::shared).collect();
         let (of_rows, shown) = (format!("(select {} from {assignment}) x", made.named()), list("", &shown));
         let distinct = format!("(select distinct class, {shown} from {assignment}) d");
         vec![
             (RemoteCheck::Linkage, differ("src", assignment, &self.columns)),
-            (RemoteCheck::Content, differ(&of_rows, &self.part, &self.names())),
+            (RemoteCheck::Content, differ(&of_rows, &part.relation, &part.names())),
             (
                 RemoteCheck::Buckets,
                 format!(
@@ -88,42 +108,42 @@ impl WrittenRelations {
         ]
     }
 
-    fn of_buckets(&self, WrittenBuckets { sensitive, part: values, assignment }: &WrittenBuckets) -> Vec<CountedCheck> {
-        let (names, part) = (self.names(), &self.part);
-        let (own, name) = (column(sensitive.column), identifier(&sensitive.name));
-        let bucket = || "bucket".to_owned();
-        let with_bucket: Vec<String> = std::iter::once(bucket()).chain(names).collect();
-        let comma = if self.known.is_empty() { "" } else { ", " };
-        let known = format!("(select bucket{comma}{} from {assignment}) x", renamed(&self.known));
-        let protected = format!("(select bucket, {own} as {name} from {assignment}) x");
-        let alone = format!("(select {own} as {name} from src) x");
-        vec![
-            (RemoteCheck::Content, differ(&alone, values, std::slice::from_ref(&name))),
-            (RemoteCheck::Linkage, differ("src", assignment, &self.columns)),
-            (RemoteCheck::Linkage, differ(&known, part, &with_bucket)),
-            (RemoteCheck::Linkage, differ(&protected, values, &[bucket(), name])),
-            (
-                RemoteCheck::Buckets,
-                format!(
-                    "select count(*) from (select bucket from (select bucket, 1 as q, 0 as s from {part} union all select bucket, 0, 1 from \
-                     {values}) a group by bucket having sum(q) <> sum(s)) b"
-                ),
-            ),
-            (
-                RemoteCheck::Buckets,
-                format!(
-                    "select case when min(bucket) = 1 and max(bucket) = count(distinct bucket) then 0L else 1L end from {values}"
-                ),
-            ),
-            (
-                RemoteCheck::Place,
-                format!(
-                    "select count(*) from (select bucket from (select distinct bucket, _metadata.file_name as f from {part} union select \
-                     distinct bucket, _metadata.file_name from {values}) a group by bucket having count(*) <> 1) b"
-                ),
-            ),
-        ]
+    fn of_buckets(&self, parts: &[WrittenRows], assignment: &str) -> Vec<CountedCheck> {
+        let union = |of: &dyn Fn((usize, &WrittenRows)) -> String, word: &str| {
+            parts.iter().enumerate().map(of).collect::<Vec<_>>().join(word)
+        };
+        let rows = union(&|(at, part)| format!("select bucket, {at} as p from {}", part.relation), " union all ");
+        let places = |(_, part): (usize, &WrittenRows)| {
+            format!("select distinct bucket, _metadata.file_name as f from {}", part.relation)
+        };
+        let places = union(&places, " union ");
+        let differs = (1..parts.len()).map(|at| format!("count_if(p = {at}) <> count_if(p = 0)"));
+        let differs = differs.collect::<Vec<_>>().join(" or ");
+        let mut checks: Vec<CountedCheck> = parts.iter().filter_map(WrittenRows::content).collect();
+        checks.push((RemoteCheck::Linkage, differ("src", assignment, &self.columns)));
+        checks.extend(parts.iter().map(|part| part.linkage(assignment)));
+        if !differs.is_empty() {
+            let sql =
+                format!("select count(*) from (select bucket from ({rows}) a group by bucket having {differs}) b");
+            checks.push((RemoteCheck::Buckets, sql));
+        }
+        checks.extend(parts.last().map(|part| {
+            let sql = format!(
+                "select case when min(bucket) = 1 and max(bucket) = count(distinct bucket) then 0L else 1L end from {}",
+                part.relation
+            );
+            (RemoteCheck::Buckets, sql)
+        }));
+        let sql =
+            format!("select count(*) from (select bucket from ({places}) a group by bucket having count(*) <> 1) b");
+        checks.push((RemoteCheck::Place, sql));
+        checks
     }
+}
+
+/// How many buckets of a part have how many rows.
+pub(super) fn sizes(part: &str) -> String {
+    format!("select n, count(*) from (select count(*) as n from {part} group by bucket) b group by n")
 }
 
 /// The contents of the buckets or classes of a part, whose rows agree in some columns: the encoded values with their rows, in JSON, and

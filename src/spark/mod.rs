@@ -20,6 +20,7 @@ mod session;
 mod source;
 mod statements;
 mod table;
+mod write;
 mod written;
 
 #[cfg(test)]

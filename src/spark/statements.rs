@@ -137,32 +137,87 @@ impl BucketStatements<'_> {
         )
     }
 
-    /// The file of a bucket, by its label.
-    fn file(&self) -> String {
-        let buckets = self.buckets.plan.buckets().div_ceil(files(self.rows));
-        format!("cast((bucket - 1) div {buckets} as int)")
-    }
-
     /// The part of known attributes, from the assignment that was staged in `folder`.
     pub(super) fn known_part(&self, known: &[PublishedRemoteColumn], folder: &str) -> String {
-        let names: Vec<String> = known.iter().map(|of| identifier(&of.name)).collect();
-        let named = renamed(known);
-        let comma = if known.is_empty() { "" } else { ", " };
-        let (file, staged) = (self.file(), parquet(folder));
-        format!(
-            "select bucket{comma}{named}, {file} as {FILE} from {staged} distribute by {FILE} sort by {FILE}, bucket{comma}{}",
-            order(&names)
-        )
+        part_of_buckets(known, file_of_bucket(self.buckets.plan.buckets(), self.rows), folder)
     }
 
     /// The sensitive part, from the plan alone.
     pub(super) fn sensitive_part(&self) -> String {
-        let (table, file, label) = (self.table, self.file(), Self::label("g.lo + x"));
+        let (table, label) = (self.table, Self::label("g.lo + x"));
+        let file = file_of_bucket(self.buckets.plan.buckets(), self.rows);
         let name = identifier(&self.buckets.sensitive.name);
         let made = format!("select {label} as bucket, g.s from piece_{table} g {}", numbers("(g.hi - g.lo)"));
         format!(
             "select bucket, s as {name}, {file} as {FILE} from ({made}) y distribute by {FILE} sort by {FILE}, bucket, {name} asc nulls first"
         )
+    }
+}
+
+/// The file of a bucket, by its label.
+fn file_of_bucket(buckets: u64, rows: u64) -> String {
+    let buckets = buckets.div_ceil(files(rows));
+    format!("cast((bucket - 1) div {buckets} as int)")
+}
+
+/// A part with buckets, from the assignment that was staged in `folder`.
+fn part_of_buckets(columns: &[PublishedRemoteColumn], file: String, folder: &str) -> String {
+    let names: Vec<String> = columns.iter().map(|of| identifier(&of.name)).collect();
+    let (named, staged) = (renamed(columns), parquet(folder));
+    let comma = if columns.is_empty() { "" } else { ", " };
+    format!(
+        "select bucket{comma}{named}, {file} as {FILE} from {staged} distribute by {FILE} sort by {FILE}, bucket{comma}{}",
+        order(&names)
+    )
+}
+
+/// The statement that finds the set of every row, a class or a bucket, by some of its columns.
+struct SetStatement<'a> {
+    table: &'a str,
+    /// The columns of the source view.
+    columns: &'a [String],
+    /// Those that say the set.
+    own: Vec<String>,
+    /// What is said of a set, of the relation `m`.
+    sets: Vec<String>,
+}
+
+impl SetStatement<'_> {
+    /// Every row with what is said of its set, by the encodings of its columns.
+    fn joined(&self, members: usize) -> String {
+        let Self { table, columns, own, sets } = self;
+        // a small relation is sent to every task, and a large one fits none
+        let joined = if members <= MOST_SENT { "broadcast" } else { "merge" };
+        let (all, of_sets, key) = (list("s.", columns), list("", sets), encoded(own));
+        format!("select /*+ {joined}(m) */ {all}, {of_sets} from src s join member_{table} m on m.k = {key}")
+    }
+}
+
+/// The statements of one sliced table. `columns` are all that the release uses.
+pub(super) struct SliceStatements<'a> {
+    /// The name of the table.
+    pub(super) table: &'a str,
+    /// The columns of the source view.
+    pub(super) columns: &'a [String],
+    /// The columns of the table.
+    pub(super) known: &'a [PublishedRemoteColumn],
+    /// Which of them say the bucket of a row.
+    pub(super) members: &'a [usize],
+    /// The number of buckets.
+    pub(super) buckets: u32,
+}
+
+impl SliceStatements<'_> {
+    /// Every row with the label of its bucket: the assignment, which is secret.
+    pub(super) fn assigned(&self, members: usize) -> String {
+        let own = self.members.iter().map(|&at| column(self.known[at].column)).collect();
+        let sets = vec!["cast(m.bucket as int) as bucket".to_owned()];
+        SetStatement { table: self.table, columns: self.columns, own, sets }.joined(members)
+    }
+
+    /// A part, from the assignment that was staged in `folder`.
+    pub(super) fn part(&self, columns: &[PublishedRemoteColumn], rows: u64, folder: &str) -> String {
+        part_of_buckets(columns, file_of_bucket(self.buckets.into(), rows), folder)
     }
 }
 
@@ -191,13 +246,9 @@ impl ClassStatements<'_> {
     /// Every row with its class and what the class shows, by the encodings of its quasi-identifiers.
     pub(super) fn classed(&self, members: usize) -> String {
         let own: Vec<String> = self.generalized.iter().map(|&at| column(self.known[at].column)).collect();
-        let (table, all, shared, key) = (self.table, list("s.", self.columns), self.all_shared(), encoded(&own));
-        // a small relation is sent to every task, and a large one fits none
-        let joined = if members <= MOST_SENT { "broadcast" } else { "merge" };
-        format!(
-            "select /*+ {joined}(m) */ {all}, m.class, {} from src s join class_{table} m on m.k = {key}",
-            list("m.", &shared)
-        )
+        let shared = self.all_shared().into_iter().map(|name| format!("m.{name}"));
+        let sets = std::iter::once("m.class".to_owned()).chain(shared).collect();
+        SetStatement { table: self.table, columns: self.columns, own, sets }.joined(members)
     }
 
     /// The columns of the part, from the rows with their classes.

@@ -1,36 +1,34 @@
 //! A table of the engine, as a release asks for it.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::fs::File;
 use std::path::Path;
 
 use serde::Deserialize;
 
-use super::audit::{WrittenBuckets, WrittenClasses, WrittenRelations, contents};
+use super::audit::{WrittenForm, WrittenRelations, WrittenRows, contents, sizes};
 use super::files::{SharedFolders, parquet_files};
 use super::kinds::SqlKind;
-use super::relation::{self, SqlValue};
+use super::relation::SqlValue;
 use super::session::SqlSession;
 use super::source::{SparkSource, identifier, parquet};
-use super::statements::{self, BucketStatements, ClassStatements, column, list};
+use super::statements::{self, ClassStatements, column};
+use super::write::{engine_cell, part_name};
 use super::written;
 use crate::engine::{
     CountedGroups, CountedValue, CoveredCells, DistinctRows, InferredRows, PublishedRemoteColumn, RemoteAudit,
-    RemoteBuckets, RemoteCheck, RemoteClasses, RemoteColumn, RemoteError, RemoteForm, RemoteTable, RemoteTablePlan,
-    RowSample, WrittenRemotePart,
+    RemoteBuckets, RemoteCheck, RemoteClasses, RemoteColumn, RemoteError, RemoteForm, RemotePart, RemoteSlices,
+    RemoteTable, RemoteTablePlan, RowSample, WrittenRemotePart,
 };
 use crate::microdata::formats::parquet::ParquetFiles;
 use crate::microdata::formats::{IngestLimits, TableReader};
 use crate::privacy::ValueFrequency;
-use crate::publish::ranked::encoded_cell;
 use crate::report::PartFile;
 
 /// The most different numbers of rows of the values of a column.
 const MOST_FREQUENCIES: usize = 1 << 20;
 /// About how many rows are sampled.
 const SAMPLE: u64 = 1 << 16;
-/// The rows of one piece of a segment: one task makes them.
-const PIECE: u64 = 1 << 20;
 
 /// The classes of the errors of a table that is not there, and of a folder without Parquet files.
 const ABSENT: [&str; 6] = [
@@ -44,13 +42,13 @@ const ABSENT: [&str; 6] = [
 
 /// A table in Spark.
 pub struct SparkTable<S> {
-    session: S,
-    folders: SharedFolders,
+    pub(super) session: S,
+    pub(super) folders: SharedFolders,
     columns: Vec<RemoteColumn>,
-    kinds: Vec<SqlKind>,
-    rows: u64,
+    pub(super) kinds: Vec<SqlKind>,
+    pub(super) rows: u64,
     /// The columns that the release uses, by their names in statements; none before a table is written.
-    used: Vec<String>,
+    pub(super) used: Vec<String>,
 }
 
 impl<S: SqlSession> SparkTable<S> {
@@ -139,117 +137,6 @@ impl<S: SqlSession> SparkTable<S> {
         self.used = places.into_iter().map(column).collect();
     }
 
-    fn part_name(table: &RemoteTablePlan, part: &str) -> String {
-        format!("{}.{part}", table.name)
-    }
-
-    /// Gives the engine rows under a name, through the scratch folder.
-    fn send(
-        &mut self,
-        name: &str,
-        columns: &[(&str, SqlKind)],
-        rows: impl IntoIterator<Item = Vec<SqlValue>>,
-    ) -> Result<(), RemoteError> {
-        let folder = self.folders.staged(name);
-        let failed = |error: std::io::Error| RemoteError::Failed(format!("the scratch folder: {error}"));
-        relation::write(Path::new(&folder), columns, rows).map_err(failed)?;
-        self.session.view(name, &format!("select * from {}", parquet(&folder)))
-    }
-
-    /// Sends segments, pieces and offsets of a table.
-    fn send_plan(
-        &mut self,
-        table: &str,
-        buckets: &RemoteBuckets,
-        counts: Vec<Vec<SqlValue>>,
-    ) -> Result<(), RemoteError> {
-        let labels = buckets.plan.labels;
-        let whole = |number: u64| SqlValue::Integer(number as i64);
-        let kind = self.kinds[buckets.sensitive.column];
-        let texts: Vec<String> = buckets.values.iter().map(|value| engine_cell(kind, value.as_deref())).collect();
-        let map = [labels.factor, labels.shift, labels.buckets].map(whole);
-        let (mut segments, mut pieces) = (Vec::new(), Vec::new());
-        for of in &buckets.plan.segments {
-            let value = of.value as usize;
-            let places = [of.position, of.base, of.buckets].map(whole);
-            let row = [SqlValue::Text(texts[value].clone()), whole(of.first), whole(of.end)];
-            segments.push([row.as_slice(), &places, &map].concat());
-            let shown = buckets.values[value].clone().map_or(SqlValue::Null, SqlValue::Text);
-            for first in (of.first..of.end).step_by(PIECE as usize) {
-                let end = of.end.min(first + PIECE);
-                let row = [shown.clone(), whole(first - of.first), whole(end - of.first)];
-                pieces.push([row.as_slice(), &places, &map].concat());
-            }
-        }
-        let numbers = ["lo", "hi", "pos", "base", "nb", "a", "b", "total"].map(|name| (name, SqlKind::Integer));
-        let columns = |first: (&'static str, SqlKind)| std::iter::once(first).chain(numbers).collect::<Vec<_>>();
-        self.send(&format!("segment_{table}"), &columns(("v", SqlKind::Text)), segments)?;
-        self.send(&format!("piece_{table}"), &columns(("s", kind)), pieces)?;
-        let offsets = offsets(counts)?;
-        let columns = [("v", SqlKind::Text), ("j", SqlKind::Integer), ("skip", SqlKind::Integer)];
-        self.send(&format!("offset_{table}"), &columns, offsets)
-    }
-
-    fn write_buckets(
-        &mut self,
-        table: &RemoteTablePlan,
-        buckets: &RemoteBuckets,
-    ) -> Result<Vec<WrittenRemotePart>, RemoteError> {
-        let name = table.name.as_str();
-        let key = vec![vec![SqlValue::Text(buckets.key.digits().to_owned())]];
-        self.send(&format!("key_{name}"), &[("k", SqlKind::Text)], key)?;
-        let used = self.used.clone();
-        let made = BucketStatements { table: name, columns: &used, rows: self.rows, buckets };
-        let keyed = self.folders.staged(&format!("{name}.k"));
-        self.session.write(&made.keyed(), &keyed, false)?;
-        self.session.view(&format!("keyed_{name}"), &format!("select * from {}", parquet(&keyed)))?;
-        let counts = self.session.query(&made.counted())?;
-        self.send_plan(name, buckets, counts)?;
-        let assigned = self.folders.staged(&format!("{name}.w"));
-        self.session.write(&made.assigned(), &assigned, false)?;
-        let (known, sensitive) = (Self::part_name(table, "qi"), Self::part_name(table, "sa"));
-        self.session.write(&made.known_part(&table.known, &assigned), &self.folders.part(&known), true)?;
-        self.session.write(&made.sensitive_part(), &self.folders.part(&sensitive), true)?;
-        Ok(vec![self.settled("qi", &known)?, self.settled("sa", &sensitive)?])
-    }
-
-    fn write_classes(
-        &mut self,
-        table: &RemoteTablePlan,
-        classes: &RemoteClasses,
-    ) -> Result<Vec<WrittenRemotePart>, RemoteError> {
-        let (name, generalized) = (table.name.as_str(), &classes.generalized);
-        let kinds: Vec<SqlKind> = generalized.iter().map(|&at| self.kinds[table.known[at].column]).collect();
-        let text = |bytes: Option<&[u8]>| bytes.map(|bytes| String::from_utf8_lossy(bytes).into_owned());
-        let shared: Vec<String> = (0..generalized.len()).map(ClassStatements::shared).collect();
-        let of_shared = shared.iter().map(|name| (name.as_str(), SqlKind::Text));
-        let columns: Vec<(&str, SqlKind)> =
-            [("k", SqlKind::Text), ("class", SqlKind::Integer)].into_iter().chain(of_shared).collect();
-        let rows = classes.members().map(|(class, values)| {
-            let key = kinds.iter().zip(values).map(|(kind, value)| engine_cell(*kind, text(value).as_deref()));
-            let shown = classes.cells(class).into_iter().map(|cell| text(cell).map_or(SqlValue::Null, SqlValue::Text));
-            [SqlValue::Text(key.collect()), SqlValue::Integer(class.into())].into_iter().chain(shown).collect()
-        });
-        self.send(&format!("class_{name}"), &columns, rows)?;
-        let used = self.used.clone();
-        let made = ClassStatements { table: name, columns: &used, known: &table.known, generalized };
-        let assigned = self.folders.staged(&format!("{name}.w"));
-        self.session.write(&made.classed(classes.number_of_members()), &assigned, false)?;
-        let part = Self::part_name(table, "rows");
-        self.session.write(&made.part(self.rows, &assigned), &self.folders.part(&part), true)?;
-        Ok(vec![self.settled("rows", &part)?])
-    }
-
-    fn write_plain(&mut self, table: &RemoteTablePlan) -> Result<Vec<WrittenRemotePart>, RemoteError> {
-        let staged = self.folders.staged(&format!("{}.rows", table.name));
-        // what the source says of its columns stays behind
-        self.session.write(&format!("select {} from src", list("", &self.used)), &staged, false)?;
-        let name = Self::part_name(table, "rows");
-        let sql = statements::plain_part(&table.known, self.rows, &staged);
-        self.session.write(&sql, &self.folders.part(&name), true)?;
-        Ok(vec![self.settled("rows", &name)?])
-    }
-
     /// The values of a protected column as statements encode them, with their positions.
     fn codes(&self, place: usize, values: &[Option<String>]) -> HashMap<String, u32> {
         let kind = self.kinds[place];
@@ -279,6 +166,45 @@ impl<S: SqlSession> SparkTable<S> {
         Ok(())
     }
 
+    /// The parts of a table as they were written, and the assignment.
+    fn relations(&self, table: &RemoteTablePlan) -> WrittenRelations {
+        let written = |RemotePart { name, columns }: RemotePart| {
+            let relation = parquet(&self.folders.part(&part_name(table, &name)));
+            WrittenRows { columns, relation }
+        };
+        let mut parts: Vec<WrittenRows> = table.parts().into_iter().map(written).collect();
+        let assignment = parquet(&self.folders.staged(&format!("{}.w", table.name)));
+        let form = match &table.form {
+            RemoteForm::Plain => WrittenForm::Plain(parts.remove(0)),
+            RemoteForm::Bucketized(_) | RemoteForm::Sliced(_) => WrittenForm::Bucketed { parts, assignment },
+            RemoteForm::Generalized(classes) => {
+                let generalized = classes.generalized().to_vec();
+                WrittenForm::Generalized { part: parts.remove(0), generalized, assignment }
+            }
+        };
+        WrittenRelations { columns: self.used.clone(), form }
+    }
+
+    /// What the buckets of a sliced table hold, for the rows that agree in the other columns of the protected part, and their sizes.
+    fn count_slices(
+        &mut self,
+        RemoteSlices { sensitive, .. }: &RemoteSlices,
+        part: &WrittenRows,
+        audit: &mut RemoteAudit,
+    ) -> Result<(), RemoteError> {
+        let others = part.columns.iter().filter(|of| of.column != sensitive.column.column);
+        let others = others.map(|of| identifier(&of.name));
+        let agreeing: Vec<String> = std::iter::once("bucket".to_owned()).chain(others).collect();
+        let codes = self.codes(sensitive.column.column, &sensitive.values);
+        let sql = contents(&part.relation, &agreeing, Some(&identifier(&sensitive.column.name)));
+        self.count_contents(&sql, &codes, audit)?;
+        for row in self.session.query(&sizes(&part.relation))? {
+            let [rows, buckets] = &row[..] else { return Err(unexpected()) };
+            audit.sizes.insert(number(rows)?, number(buckets)?);
+        }
+        Ok(())
+    }
+
     /// What stands behind the cells of classes, by the rows with their classes.
     fn covered(
         &mut self,
@@ -286,7 +212,7 @@ impl<S: SqlSession> SparkTable<S> {
         classes: &RemoteClasses,
         assignment: &str,
     ) -> Result<CoveredCells, RemoteError> {
-        let generalized = &classes.generalized;
+        let generalized = classes.generalized();
         let made = ClassStatements { table: &table.name, columns: &self.used, known: &table.known, generalized };
         let (sql, staged) = (made.covered(assignment), self.folders.staged(&format!("{}.covered", table.name)));
         self.session.write(&sql, &staged, false)?;
@@ -307,37 +233,23 @@ impl<S: SqlSession> SparkTable<S> {
         Ok(covered)
     }
 
-    fn settled(&self, part: &'static str, name: &str) -> Result<WrittenRemotePart, RemoteError> {
-        let failed = |error: std::io::Error| RemoteError::Failed(format!("files of {name}: {error}"));
-        let mut files = self.folders.settle(name).map_err(failed)?;
-        for file in &mut files {
-            file.rows = written::rows(&self.folders.path(&file.file)).map_err(failed)?;
-        }
-        Ok(WrittenRemotePart { name: part, files })
-    }
-
     /// What the files themselves say: their columns, what else stands in them, and the order of their rows.
     fn read_files(&self, table: &RemoteTablePlan, audit: &mut RemoteAudit) -> Result<(), RemoteError> {
-        let kind = |place: usize| self.kinds[place];
-        let is_shared = |at: usize| table.classes().is_some_and(|classes| classes.generalized.contains(&at));
+        let is_shared = |at: usize| table.classes().is_some_and(|classes| classes.generalized().contains(&at));
         let shown = |(at, of): (usize, &PublishedRemoteColumn)| {
-            (of.name.clone(), if is_shared(at) { SqlKind::Text } else { kind(of.column) })
+            (of.name.clone(), if is_shared(at) { SqlKind::Text } else { self.kinds[of.column] })
         };
-        let known: Vec<_> = table.known.iter().enumerate().map(shown).collect();
-        let mut parts = vec![(if table.buckets().is_some() { "qi" } else { "rows" }, known)];
-        if let Some(buckets) = table.buckets() {
-            let sensitive = &buckets.sensitive;
-            parts.push(("sa", vec![(sensitive.name.clone(), kind(sensitive.column))]));
-        }
+        let bucketed = table.buckets().is_some() || table.slices().is_some();
         let (mut columns, mut order, mut places) = (0, 0, 0);
-        for (part, attributes) in parts {
-            let name = Self::part_name(table, part);
+        for part in table.parts() {
+            let attributes: Vec<_> = part.columns.iter().enumerate().map(shown).collect();
+            let name = part_name(table, &part.name);
             let failed = |error: std::io::Error| RemoteError::Failed(format!("files of {name}: {error}"));
             let expected = statements::files(self.rows);
             let mut found = 0;
             for entry in std::fs::read_dir(self.folders.path(&name)).map_err(failed)? {
                 let path = entry.map_err(failed)?.path();
-                let read = written::check(&path, &attributes, table.buckets().is_some()).map_err(failed)?;
+                let read = written::check(&path, &attributes, bucketed).map_err(failed)?;
                 columns += u64::from(!read.has_columns);
                 order += u64::from(!read.is_ordered);
                 found += 1;
@@ -365,26 +277,6 @@ fn each_staged_row(folder: &str, mut take: impl FnMut(&[Option<&[u8]>]) -> Optio
         }
     }
     Ok(())
-}
-
-/// The rows of earlier slices of each value, from the rows of each value and slice.
-fn offsets(counts: Vec<Vec<SqlValue>>) -> Result<Vec<Vec<SqlValue>>, RemoteError> {
-    let mut by_value: BTreeMap<String, BTreeMap<i64, i64>> = BTreeMap::new();
-    for row in counts {
-        let [SqlValue::Text(value), SqlValue::Integer(slice), SqlValue::Integer(rows)] = &row[..] else {
-            return Err(unexpected());
-        };
-        by_value.entry(value.clone()).or_default().insert(*slice, *rows);
-    }
-    let mut offsets = Vec::new();
-    for (value, slices) in by_value {
-        let mut before = 0;
-        for (slice, rows) in slices {
-            offsets.push(vec![SqlValue::Text(value.clone()), SqlValue::Integer(slice), SqlValue::Integer(before)]);
-            before += rows;
-        }
-    }
-    Ok(offsets)
 }
 
 /// The columns of a table that is there, as [`offered`].
@@ -421,7 +313,7 @@ pub(super) fn offered(schema: Vec<(String, Option<SqlKind>)>) -> Result<Vec<(Str
     Ok(schema.into_iter().filter_map(|(name, kind)| Some((name, kind?))).collect())
 }
 
-fn unexpected() -> RemoteError {
+pub(super) fn unexpected() -> RemoteError {
     RemoteError::Failed("an answer of another form than was asked for".to_owned())
 }
 
@@ -431,11 +323,6 @@ fn number(value: &SqlValue) -> Result<u64, RemoteError> {
         SqlValue::Null => Ok(0),
         SqlValue::Text(_) => Err(unexpected()),
     }
-}
-
-/// The encoding of a value as statements make it.
-fn engine_cell(kind: SqlKind, value: Option<&str>) -> String {
-    encoded_cell(value.map(|value| kind.of_engine(value)).as_deref())
 }
 
 /// A value of a bucket with its rows, as the audit lists them.
@@ -534,52 +421,41 @@ impl<S: SqlSession> RemoteTable for SparkTable<S> {
 
     fn write(&mut self, table: &RemoteTablePlan) -> Result<Vec<WrittenRemotePart>, RemoteError> {
         self.use_columns(table);
-        match &table.form {
-            RemoteForm::Bucketized(buckets) => self.write_buckets(table, buckets),
-            RemoteForm::Generalized(classes) => self.write_classes(table, classes),
-            RemoteForm::Plain => self.write_plain(table),
-        }
+        self.write_parts(table)
     }
 
     fn audit(&mut self, table: &RemoteTablePlan) -> Result<RemoteAudit, RemoteError> {
         self.use_columns(table);
-        let written = |part: &str| parquet(&self.folders.part(&Self::part_name(table, part)));
-        let of_values = written("sa");
-        let assignment = parquet(&self.folders.staged(&format!("{}.w", table.name)));
-        let buckets = table.buckets().map(|buckets| WrittenBuckets {
-            sensitive: buckets.sensitive.clone(),
-            part: of_values.clone(),
-            assignment: assignment.clone(),
-        });
-        let generalized = table.classes().map(|classes| classes.generalized.clone());
-        let classes = generalized.map(|generalized| WrittenClasses { generalized, assignment: assignment.clone() });
-        let part = written(if buckets.is_some() { "qi" } else { "rows" });
-        let (columns, known) = (self.used.clone(), table.known.clone());
-        let relations = WrittenRelations { columns, known, part, buckets, classes };
+        let relations = self.relations(table);
         let mut audit = RemoteAudit::default();
         for (check, sql) in relations.checks() {
             let broken = self.numbers(&sql)?;
             *audit.broken.entry(check).or_default() += broken.first().copied().unwrap_or(1);
         }
-        match &table.form {
-            RemoteForm::Plain => {}
-            RemoteForm::Bucketized(RemoteBuckets { sensitive, values, .. }) => {
+        match (&table.form, &relations.form) {
+            (RemoteForm::Bucketized(RemoteBuckets { sensitive, values, .. }), WrittenForm::Bucketed { parts, .. }) => {
                 let name = identifier(&sensitive.name);
                 let codes = self.codes(sensitive.column, values);
-                let sql = contents(&of_values, &["bucket".to_owned()], Some(&name));
+                let part = parts.last().ok_or_else(unexpected)?;
+                let sql = contents(&part.relation, &["bucket".to_owned()], Some(&name));
                 self.count_contents(&sql, &codes, &mut audit)?;
             }
-            RemoteForm::Generalized(classes) => {
-                let agreeing = classes.generalized.iter().map(|&at| identifier(&table.known[at].name));
+            (RemoteForm::Sliced(slices), WrittenForm::Bucketed { parts, .. }) => {
+                let part = parts.last().ok_or_else(unexpected)?;
+                self.count_slices(slices, part, &mut audit)?;
+            }
+            (RemoteForm::Generalized(classes), WrittenForm::Generalized { part, assignment, .. }) => {
+                let agreeing = classes.generalized().iter().map(|&at| identifier(&table.known[at].name));
                 let name = classes.sensitive.as_ref().map(|of| identifier(&of.column.name));
                 let codes = match &classes.sensitive {
                     None => HashMap::from([(String::new(), 0)]),
                     Some(of) => self.codes(of.column.column, &of.values),
                 };
-                let sql = contents(&relations.part, &agreeing.collect::<Vec<_>>(), name.as_deref());
+                let sql = contents(&part.relation, &agreeing.collect::<Vec<_>>(), name.as_deref());
                 self.count_contents(&sql, &codes, &mut audit)?;
-                audit.covered = self.covered(table, classes, &assignment)?;
+                audit.covered = self.covered(table, classes, assignment)?;
             }
+            _ => {}
         }
         self.read_files(table, &mut audit)?;
         Ok(audit)

@@ -9,12 +9,12 @@ use ::parquet::file::properties::WriterProperties;
 use arrow_array::{ArrayRef, Int32Array, Int64Array, RecordBatch, StringArray};
 use arrow_schema::{DataType, Field, Schema};
 
-use super::audit::{WrittenBuckets, WrittenClasses, WrittenRelations, contents};
+use super::audit::{WrittenForm, WrittenRelations, WrittenRows, contents, sizes};
 use super::files::{SharedFolders, overlaps};
 use super::kinds::SqlKind;
 use super::relation::{self, SqlValue};
 use super::source::SparkSource;
-use super::statements::{self, BucketStatements, ClassStatements, column};
+use super::statements::{self, BucketStatements, ClassStatements, SliceStatements, column};
 use super::table::offered;
 use super::written;
 use crate::engine::{PublishedRemoteColumn, RemoteBuckets};
@@ -46,11 +46,12 @@ fn columns() -> Vec<String> {
     (0..3).map(column).collect()
 }
 
-/// The texts of the statements that plan and write a table with buckets, a plain one, and one with classes.
+/// The texts of the statements that plan and write a table with buckets, a plain one, one with classes and a sliced one.
 fn texts_of_makers() -> Vec<String> {
     let (buckets, columns, known) = (buckets(), columns(), known());
     let made = BucketStatements { table: "t1", columns: &columns, rows: 9, buckets: &buckets };
     let classes = ClassStatements { table: "t3", columns: &columns, known: &known, generalized: &[1] };
+    let slices = SliceStatements { table: "t4", columns: &columns, known: &known, members: &[0, 1], buckets: 3 };
     vec![
         made.keyed(),
         made.counted(),
@@ -61,6 +62,8 @@ fn texts_of_makers() -> Vec<String> {
         classes.classed(9),
         classes.classed(1 << 20),
         classes.part(9, "/scratch/t3.w"),
+        slices.assigned(9),
+        slices.part(&known[..1], 9, "/scratch/t4.w"),
         statements::distinct_rows(&columns),
         statements::number_of_distinct_rows(&columns),
         statements::frequencies("c0"),
@@ -75,29 +78,30 @@ fn texts_of_makers() -> Vec<String> {
 /// The texts of the statements that audit them.
 fn texts_of_audits() -> Vec<String> {
     let (columns, known) = (columns(), known());
-    let relations = |part: &str, buckets, classes| WrittenRelations {
-        columns: columns.clone(),
-        known: known.clone(),
-        part: part.to_owned(),
-        buckets,
-        classes,
+    let rows = |relation: &str, columns: Vec<PublishedRemoteColumn>| WrittenRows {
+        columns,
+        relation: format!("parquet.`/release/{relation}`"),
     };
-    let buckets = WrittenBuckets {
-        sensitive: published(2, "disease"),
-        part: "parquet.`/release/t1.sa`".to_owned(),
-        assignment: "parquet.`/scratch/t1.w`".to_owned(),
+    let relations = |form| WrittenRelations { columns: columns.clone(), form };
+    let disease = || vec![published(2, "disease")];
+    let parts = vec![rows("t1.qi", known.clone()), rows("t1.sa", disease())];
+    let buckets = WrittenForm::Bucketed { parts, assignment: "parquet.`/scratch/t1.w`".to_owned() };
+    let parts = vec![rows("t4.c1", known[..1].to_vec()), rows("t4.c2", [&known[1..], &disease()[..]].concat())];
+    let slices = WrittenForm::Bucketed { parts, assignment: "parquet.`/scratch/t4.w`".to_owned() };
+    let classes = WrittenForm::Generalized {
+        part: rows("t3.rows", known.clone()),
+        generalized: vec![1],
+        assignment: "parquet.`/scratch/t3.w`".to_owned(),
     };
-    let classes = WrittenClasses { generalized: vec![1], assignment: "parquet.`/scratch/t3.w`".to_owned() };
     let made = ClassStatements { table: "t3", columns: &columns, known: &known, generalized: &[1] };
     let mut texts = vec![
         contents("parquet.`/release/t1.sa`", &["bucket".to_owned()], Some("`disease`")),
         contents("parquet.`/release/t3.rows`", &["`a ``quoted`` name`".to_owned()], None),
         made.covered("parquet.`/scratch/t3.w`"),
+        sizes("parquet.`/release/t4.c2`"),
     ];
-    let of_buckets = relations("parquet.`/release/t1.qi`", Some(buckets), None).checks();
-    let of_rows = relations("parquet.`/release/t2.rows`", None, None).checks();
-    let of_classes = relations("parquet.`/release/t3.rows`", None, Some(classes)).checks();
-    texts.extend([of_buckets, of_rows, of_classes].into_iter().flatten().map(|(_, sql)| sql));
+    let forms = [buckets, slices, classes, WrittenForm::Plain(rows("t2.rows", known.clone()))];
+    texts.extend(forms.into_iter().flat_map(|form| relations(form).checks()).map(|(_, sql)| sql));
     texts
 }
 
@@ -146,7 +150,7 @@ fn equal_rows_are_numbered_before_they_are_hashed() {
 #[test]
 fn audits_use_other_means_than_those_that_wrote() {
     for text in texts_of_audits() {
-        for name in ["sha2", " over ", " join ", "segment_", "key_", "offset_", "piece_", "class_"] {
+        for name in ["sha2", " over ", " join ", "segment_", "key_", "offset_", "piece_", "member_"] {
             assert!(!text.contains(name), "{name}: {text}");
         }
     }

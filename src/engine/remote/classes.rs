@@ -1,45 +1,26 @@
 //! The classes of a generalized table in another engine, and what that engine finds behind their cells.
 
 use super::coded::CodedColumn;
-use super::published::PublishedRemoteColumn;
+use super::members::{RemoteMembers, RowTexts, texts};
+use super::published::ProtectedRemoteColumn;
 use crate::microdata::{Attr, AttributeType, Column};
 use crate::verifier::CoveredColumn;
 
 /// The classes of a generalized table: which values of its quasi-identifiers each has, and what it shows in their place.
 pub struct RemoteClasses {
-    /// The places of the quasi-identifiers among the columns of the part, in the order of attributes.
-    pub generalized: Vec<usize>,
+    /// The class of each row, from 0, by its quasi-identifiers.
+    pub members: RemoteMembers,
     /// The protected column; `None` where classes only have to be large.
-    pub sensitive: Option<RemoteClassValues>,
-    /// The distinct quasi-identifiers, and the class of each.
-    pub(super) members: Vec<Column>,
-    pub(super) class_of: Vec<u32>,
+    pub sensitive: Option<ProtectedRemoteColumn>,
     /// For each quasi-identifier, the cell of each class.
     pub(super) cells: Vec<Column>,
 }
 
-/// The protected column of classes.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct RemoteClassValues {
-    /// The column.
-    pub column: PublishedRemoteColumn,
-    /// Its values in canonical order, of which contents hold the positions.
-    pub values: Vec<Option<String>>,
-}
-
-/// The texts of a row, in the order of quasi-identifiers.
-pub type ClassTexts<'a> = Vec<Option<&'a [u8]>>;
-
 impl RemoteClasses {
-    /// The distinct quasi-identifiers of the table, each with its class, from 0.
-    pub fn members(&self) -> impl Iterator<Item = (u32, ClassTexts<'_>)> {
-        self.class_of.iter().enumerate().map(|(at, class)| (*class, texts(&self.members, at)))
-    }
-
-    /// The number of distinct quasi-identifiers.
+    /// The places of the quasi-identifiers among the columns of the part, in the order of attributes.
     #[must_use]
-    pub const fn number_of_members(&self) -> usize {
-        self.class_of.len()
+    pub fn generalized(&self) -> &[usize] {
+        &self.members.places
     }
 
     /// The number of classes.
@@ -56,13 +37,9 @@ impl RemoteClasses {
 
     /// What a class shows. No two classes show the same.
     #[must_use]
-    pub fn cells(&self, class: u32) -> ClassTexts<'_> {
+    pub fn cells(&self, class: u32) -> RowTexts<'_> {
         texts(&self.cells, class as usize)
     }
-}
-
-fn texts(columns: &[Column], at: usize) -> ClassTexts<'_> {
-    columns.iter().map(|column| column.domain.value(column.codes.get(at))).collect()
 }
 
 /// Which values of the source stand behind the cells of a part, as another engine found them: once each, by class.

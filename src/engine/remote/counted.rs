@@ -10,7 +10,7 @@ use crate::engine::prepare::{PrepareInput, PreparedRelease, feasible, ledger_uni
 use crate::ledger::EarlierDisclosures;
 use crate::microdata::{Attr, AttrSet};
 use crate::problem::{Fault, Kind};
-use crate::publish::{DesignedTable, PlanRefusal};
+use crate::publish::{DesignedTable, PlanRefusal, TableDesign};
 use crate::random::ReleaseKey;
 use crate::spec::{MethodSpec, Specification};
 
@@ -97,10 +97,11 @@ impl RemoteOrder<'_> {
             None => "a column that is not published".to_owned(),
         };
         let mut faults = Vec::new();
-        let of_classes = |of: &DesignedTable| of.generalized()?.keeps.first()?.protects.attributes().iter().next();
-        let protected = |of: &DesignedTable| match of.bucketized() {
-            Some(bucketized) => bucketized.single().map(|(attr, _)| attr),
-            None => of_classes(of),
+        let protected = |of: &DesignedTable| match &of.design {
+            TableDesign::Bucketized(bucketized) => bucketized.single().map(|(attr, _)| attr),
+            TableDesign::Generalized(of) => of.keeps.first()?.protects.attributes().iter().next(),
+            TableDesign::Sliced(sliced) => Some(sliced.plan.sensitive),
+            TableDesign::Plain | TableDesign::Sequential(_) | TableDesign::Decomposed(_) => None,
         };
         for protected in prepared.design.tables.iter().filter_map(protected) {
             let tied = dependencies.tied(protected, &prepared.dependencies.all);

@@ -4,10 +4,10 @@ use super::counts::RemoteCounts;
 use crate::ledger::EarlierDisclosures;
 use crate::microdata::{AttrSet, MAX_ATTRIBUTES};
 use crate::problem::{Fault, Kind, Problem};
-use crate::publication::{Algorithm, Guarantee, Protected, SubmittedRule, Unit};
+use crate::publication::{Algorithm, Guarantee, Protected, SlicedDiversity, SubmittedRule, Unit};
 use crate::publish::bucketize::FilledBuckets;
 use crate::publish::{BucketPlan, Decision, Design, DesignedTable, TableDesign};
-use crate::spec::{ClassSplit, InternalUtility, MethodSpec, PeopleChoice, Specification};
+use crate::spec::{ClassSplit, InternalUtility, MethodSpec, PeopleChoice, SlicedColumns, Specification};
 
 /// The most rows of parts that are read for what no rule prevents.
 const MOST_READ_ROWS: u64 = 1 << 22;
@@ -33,7 +33,7 @@ const MOST_BUCKETS: u64 = i32::MAX as u64;
 /// The most runs of ranks that a plan may send to the engine: one for each value in the buckets of each size.
 const MOST_SEGMENTS: u64 = 1 << 17;
 
-fn unsupported(pointer: &str, detail: impl Into<String>) -> Fault {
+pub(super) fn unsupported(pointer: &str, detail: impl Into<String>) -> Fault {
     Fault::new(pointer, Kind::GuaranteeUnsupported, detail)
 }
 
@@ -49,19 +49,50 @@ pub fn remote_conflict(specification: &Specification, earlier: &EarlierDisclosur
     specification.unproven.is_none().then_some(problem)
 }
 
+/// What always works instead.
+const WHOLE: &str = "upload the table, or publish it from a file";
+
 /// The faults of a specification that asks for what the other engine does not do.
 pub fn remote_faults(specification: &Specification) -> Vec<Fault> {
+    let mut faults = faults_of_method(&specification.method);
+    let mut fault = |applies: bool, pointer: &str, detail: &str| {
+        if applies {
+            faults.push(unsupported(pointer, detail));
+        }
+    };
+    fault(specification.schema.is_some(), "/schema", "proposed tables are planned, not published");
+    fault(specification.republish.is_some(), "/republish", &format!("nights are drawn from rows: {WHOLE}"));
+    let chosen = specification.people != PeopleChoice::All;
+    fault(chosen, "/people", &format!("rows of new people are chosen one by one: {WHOLE}"));
+    fault(specification.unit != Unit::Row, "", &format!("rows of persons are counted from rows: {WHOLE}"));
+    fault(!specification.excludable.is_empty(), "/attributes", &format!("excludable values need rows: {WHOLE}"));
+    let is_bounded = !specification.thresholds.is_empty() && !matches!(specification.method, MethodSpec::Bucketize(_));
+    let detail = format!("thresholds of values are kept there by the method bucketize alone: use it, or {WHOLE}");
+    fault(is_bounded, "/method", &detail);
+    fault(specification.entropy, "/utility", &format!("the entropy of the model needs rows: {WHOLE}"));
+    let measured = specification.internal != InternalUtility::default();
+    fault(measured, "/internal", &format!("figures of the original need rows: {WHOLE}"));
+    let compares = |rule: &&SubmittedRule| needs_order(rule.guarantee);
+    for rule in specification.method.rules().iter().filter(compares) {
+        let detail = format!("distances along a taxonomy, and references other than the table, need rows: {WHOLE}");
+        faults.push(unsupported(&rule.pointer, detail));
+    }
+    faults
+}
+
+/// The faults of a method.
+fn faults_of_method(method: &MethodSpec) -> Vec<Fault> {
+    const STRICT: &str = "relaxed splits part rows with equal values, which are in the other engine: use strict splits";
     let mut faults = Vec::new();
     let mut fault = |applies: bool, pointer: &str, detail: &str| {
         if applies {
             faults.push(unsupported(pointer, detail));
         }
     };
-    let whole = "upload the table, or publish it from a file";
-    match &specification.method {
+    match method {
         MethodSpec::Anatomy(_) => {}
         MethodSpec::Bucketize(spec) => {
-            let detail = format!("which values a bucket may be given as counterfeits depends on its rows: {whole}");
+            let detail = format!("which values a bucket may be given as counterfeits depends on its rows: {WHOLE}");
             fault(spec.counterfeits.is_some(), "/method/counterfeits", &detail);
         }
         MethodSpec::Versatile(spec) => {
@@ -71,40 +102,35 @@ pub fn remote_faults(specification: &Specification) -> Vec<Fault> {
             fault(spec.addback, "/method/addback", "what may be added depends on rows, which are in the other engine");
         }
         MethodSpec::Generalize(spec) => {
-            let detail = "relaxed splits part rows with equal values, which are in the other engine: use strict splits";
-            fault(spec.split != ClassSplit::Strict, "/method/split", detail);
+            fault(spec.split != ClassSplit::Strict, "/method/split", STRICT);
             let protecting = spec.rules.iter().filter(|rule| rule.protects != Protected::Rows);
             let protected = protecting.fold(AttrSet::EMPTY, |all, rule| all.union(rule.protects.attributes()));
             let is_alone = protected.is_empty() || (protected.len() == 1 && protected == spec.sensitive);
             let detail = format!(
-                "there one sensitive attribute is protected, and no other one stays exact: generalize or drop the others, or {whole}"
+                "there one sensitive attribute is protected, and no other one stays exact: generalize or drop the others, or {WHOLE}"
             );
             fault(!is_alone, "/method/sensitive", &detail);
         }
-        other => {
+        MethodSpec::Slicing(spec) => {
+            fault(!spec.strict, "/method/split", STRICT);
+            let detail = "mixtures over buckets are judged row by row, and rows are in the other engine: use the diversity bucket";
+            fault(spec.diversity != SlicedDiversity::Bucket, "/method/diversity", detail);
+            let is_chosen = !matches!(spec.columns, SlicedColumns::Explicit(_));
+            let detail = "which attributes stand together is found from rows, which are in the other engine: list those of each column";
+            fault(is_chosen, "/method/columns", detail);
+            let detail =
+                format!("columns that share attributes are judged row by row: let them share none, or {WHOLE}");
+            fault(spec.overlaps(), "/method/columns", &detail);
+            let detail = format!("the other engine does not generalize sliced columns: leave column_k out, or {WHOLE}");
+            fault(spec.column_k.is_some(), "/method/column_k", &detail);
+        }
+        MethodSpec::Decompose(_) | MethodSpec::Sequential(_) => {
             let detail = format!(
-                "rows are in the other engine, which does not run {}: use anatomy, bucketize, versatile or generalize, or {whole}",
-                other.name()
+                "rows are in the other engine, which does not run {}: use anatomy, bucketize, versatile, generalize or slicing, or {WHOLE}",
+                method.name()
             );
             fault(true, "/method/type", &detail);
         }
-    }
-    fault(specification.schema.is_some(), "/schema", "proposed tables are planned, not published");
-    fault(specification.republish.is_some(), "/republish", &format!("nights are drawn from rows: {whole}"));
-    let chosen = specification.people != PeopleChoice::All;
-    fault(chosen, "/people", &format!("rows of new people are chosen one by one: {whole}"));
-    fault(specification.unit != Unit::Row, "", &format!("rows of persons are counted from rows: {whole}"));
-    fault(!specification.excludable.is_empty(), "/attributes", &format!("excludable values need rows: {whole}"));
-    let is_bounded = !specification.thresholds.is_empty() && !matches!(specification.method, MethodSpec::Bucketize(_));
-    let detail = format!("thresholds of values are kept there by the method bucketize alone: use it, or {whole}");
-    fault(is_bounded, "/method", &detail);
-    fault(specification.entropy, "/utility", &format!("the entropy of the model needs rows: {whole}"));
-    let measured = specification.internal != InternalUtility::default();
-    fault(measured, "/internal", &format!("figures of the original need rows: {whole}"));
-    let compares = |rule: &&SubmittedRule| needs_order(rule.guarantee);
-    for rule in specification.method.rules().iter().filter(compares) {
-        let detail = format!("distances along a taxonomy, and references other than the table, need rows: {whole}");
-        faults.push(unsupported(&rule.pointer, detail));
     }
     faults
 }
@@ -118,8 +144,9 @@ fn needs_order(guarantee: Guarantee) -> bool {
 
 /// The faults of a design with a table that the other engine cannot make.
 pub(super) fn faults_of_design(design: &Design, counts: &RemoteCounts) -> Vec<Fault> {
-    let is_by_classes = design.tables.iter().all(|table| table.generalized().is_some());
-    if design.decision != Decision::ByRules && !is_by_classes {
+    let is_of_distinct_rows =
+        |table: &DesignedTable| matches!(table.design, TableDesign::Generalized(_) | TableDesign::Sliced(_));
+    if design.decision != Decision::ByRules && !design.tables.iter().all(is_of_distinct_rows) {
         return vec![unsupported("/method", "the tables cannot be chosen from rules and counts alone")];
     }
     let is_counted = |buckets: &BucketPlan| match buckets {
@@ -138,7 +165,8 @@ pub(super) fn faults_of_design(design: &Design, counts: &RemoteCounts) -> Vec<Fa
                 && bucketized.closed.is_empty()
         }
         TableDesign::Generalized(generalized) => generalized.strata.is_none() && generalized.keeps.len() <= 1,
-        TableDesign::Sliced(_) | TableDesign::Sequential(_) | TableDesign::Decomposed(_) => false,
+        TableDesign::Sliced(sliced) => sliced.plan.strata.is_none(),
+        TableDesign::Sequential(_) | TableDesign::Decomposed(_) => false,
     };
     let detail = "a table has several attributes in its sensitive part, which are dealt row by row: give each rule one sensitive \
                   attribute, and attributes that predict each other to one rule";

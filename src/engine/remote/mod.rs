@@ -11,12 +11,16 @@ pub(super) mod counts;
 pub(super) mod dependencies;
 pub(super) mod distinct_rows;
 pub(super) mod limits;
+pub(super) mod members;
 pub(super) mod plan;
 mod planned_classes;
+mod planned_slices;
+mod planned_tables;
 pub(super) mod port;
 pub(super) mod published;
 pub(super) mod release;
 pub(super) mod sample;
+pub(super) mod slices;
 
 #[cfg(test)]
 mod tests;

@@ -1,6 +1,7 @@
 //! The plan of a release of a table in another engine.
 
 use super::counted::{RemoteOrder, clearing};
+use super::planned_tables::UnplannedError;
 use super::port::{RemoteError, RemoteTable};
 use super::release::PlannedRemotely;
 use crate::control::Control;
@@ -12,6 +13,7 @@ use crate::engine::plan::types::Plan;
 use crate::microdata::{Attr, AttrSet};
 use crate::model::InferredByOthers;
 use crate::publication::NoticeKind;
+use crate::publish::PlanRefusal;
 use crate::report::SpecificationNotice;
 use crate::utility::PractitionerKnowledge;
 
@@ -30,12 +32,18 @@ pub fn plan_remotely(
 fn planned(order: &RemoteOrder<'_>, table: &mut dyn RemoteTable, control: &Control) -> Result<Plan, EngineError> {
     let mut counted = order.counted(table, control)?;
     let mut faults = std::mem::take(&mut counted.faults);
-    let prepared = if faults.is_empty() {
-        let planned = PlannedRemotely::new(order, counted, table, control)?;
-        faults = planned.faults(control)?;
-        planned.prepared
-    } else {
-        counted.prepared
+    let prepared = match faults.is_empty().then(|| order.tables(&counted, table, control)) {
+        Some(Ok(tables)) => {
+            let planned = PlannedRemotely::new(order, counted, tables);
+            faults = planned.faults(control)?;
+            planned.prepared
+        }
+        Some(Err(UnplannedError::Refused(PlanRefusal(of_rows)))) => {
+            faults = of_rows;
+            counted.prepared
+        }
+        Some(Err(stopped)) => return Err(stopped.into()),
+        None => counted.prepared,
     };
     let mut plan = assess(order.specification, order.earlier, &prepared, faults, Vec::new());
     plan.warnings.push(SpecificationNotice {

@@ -7,6 +7,7 @@ use super::classes::{CoveredCells, RemoteClasses};
 use super::distinct_rows::DistinctRows;
 use super::published::PublishedRemoteColumn;
 use super::sample::RowSample;
+use super::slices::RemoteSlices;
 use crate::control::Control;
 use crate::microdata::AttributeType;
 pub use crate::model::InferredRows;
@@ -43,7 +44,7 @@ pub struct CountedGroups {
 pub struct RemoteTablePlan {
     /// `t1`, `t2`, ...
     pub name: String,
-    /// The columns of its part in their order, with their published names; of a sensitive part the one column is left out.
+    /// The columns in their order, with their published names; the sensitive one of a bucketized table is left out.
     pub known: Vec<PublishedRemoteColumn>,
     /// How its rows are published.
     pub form: RemoteForm,
@@ -57,6 +58,8 @@ pub enum RemoteForm {
     Bucketized(RemoteBuckets),
     /// In classes that show the same cells.
     Generalized(RemoteClasses),
+    /// In parts that buckets link.
+    Sliced(RemoteSlices),
 }
 
 impl RemoteTablePlan {
@@ -65,7 +68,33 @@ impl RemoteTablePlan {
     pub const fn buckets(&self) -> Option<&RemoteBuckets> {
         match &self.form {
             RemoteForm::Bucketized(buckets) => Some(buckets),
-            RemoteForm::Plain | RemoteForm::Generalized(_) => None,
+            RemoteForm::Plain | RemoteForm::Generalized(_) | RemoteForm::Sliced(_) => None,
+        }
+    }
+
+    /// Its parts, in their order.
+    #[must_use]
+    pub fn parts(&self) -> Vec<RemotePart> {
+        let part = |name: &str, columns| RemotePart { name: name.to_owned(), columns };
+        match &self.form {
+            RemoteForm::Plain | RemoteForm::Generalized(_) => vec![part("rows", self.known.clone())],
+            RemoteForm::Bucketized(buckets) => {
+                vec![part("qi", self.known.clone()), part("sa", vec![buckets.sensitive.clone()])]
+            }
+            RemoteForm::Sliced(slices) => {
+                let columns = |places: &Vec<usize>| places.iter().map(|&at| self.known[at].clone()).collect();
+                let parts = slices.parts.iter().map(columns).zip(1..);
+                parts.map(|(columns, number)| part(&format!("c{number}"), columns)).collect()
+            }
+        }
+    }
+
+    /// The buckets of a sliced table, if it is one.
+    #[must_use]
+    pub const fn slices(&self) -> Option<&RemoteSlices> {
+        match &self.form {
+            RemoteForm::Sliced(slices) => Some(slices),
+            RemoteForm::Plain | RemoteForm::Bucketized(_) | RemoteForm::Generalized(_) => None,
         }
     }
 
@@ -74,9 +103,18 @@ impl RemoteTablePlan {
     pub const fn classes(&self) -> Option<&RemoteClasses> {
         match &self.form {
             RemoteForm::Generalized(classes) => Some(classes),
-            RemoteForm::Plain | RemoteForm::Bucketized(_) => None,
+            RemoteForm::Plain | RemoteForm::Bucketized(_) | RemoteForm::Sliced(_) => None,
         }
     }
+}
+
+/// A part to write.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct RemotePart {
+    /// `qi`, `sa`, `rows`, or `c1`, `c2`, ... of a sliced table.
+    pub name: String,
+    /// Its columns, in their order.
+    pub columns: Vec<PublishedRemoteColumn>,
 }
 
 /// The buckets of a table.
@@ -94,8 +132,8 @@ pub struct RemoteBuckets {
 /// A part that was written.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct WrittenRemotePart {
-    /// `qi`, `sa` or `rows`.
-    pub name: &'static str,
+    /// Its name, as [`RemotePart`] has it.
+    pub name: String,
     /// Its files, in the order in which they are read.
     pub files: Vec<PartFile>,
 }
@@ -122,9 +160,12 @@ pub enum RemoteCheck {
 pub struct RemoteAudit {
     /// How much broke each check; all are listed.
     pub broken: BTreeMap<RemoteCheck, u64>,
-    /// How many buckets of the sensitive part, or classes of the part, have each content; none of a plain table. Where classes only
-    /// have to be large, their rows count as rows of one value.
+    /// How many buckets of the sensitive part, or classes of the part, have each content; none of a plain table. Of a sliced table the
+    /// rows of a bucket are counted by themselves that agree in the other columns of the last part. Where classes only have to be
+    /// large, their rows count as rows of one value.
     pub contents: BTreeMap<BucketContent, u64>,
+    /// How many buckets of a sliced table have how many rows; none of other tables.
+    pub sizes: BTreeMap<u64, u64>,
     /// What stands behind the cells of a generalized table, by the assignment.
     pub covered: CoveredCells,
 }

@@ -8,3 +8,12 @@ pub struct PublishedRemoteColumn {
     /// Its published name.
     pub name: String,
 }
+
+/// The protected column of classes or of a sliced table.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ProtectedRemoteColumn {
+    /// The column.
+    pub column: PublishedRemoteColumn,
+    /// Its values in canonical order, of which contents hold the positions.
+    pub values: Vec<Option<String>>,
+}

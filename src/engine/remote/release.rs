@@ -3,10 +3,8 @@
 use super::counted::{CountedRelease, RemoteOrder, clearing, refuse};
 use super::counts::RemoteCounts;
 use super::limits::are_parts_read;
-use super::planned_classes::ClassDesign;
-use super::port::{
-    RemoteAudit, RemoteBuckets, RemoteCheck, RemoteForm, RemoteTable, RemoteTablePlan, WrittenRemotePart,
-};
+use super::planned_tables::PlannedTable;
+use super::port::{RemoteAudit, RemoteCheck, RemoteForm, RemoteTable, RemoteTablePlan, WrittenRemotePart};
 use crate::control::{Control, Phase};
 use crate::engine::error::EngineError;
 use crate::engine::prepare::known_forms::DescribedDependencies;
@@ -25,9 +23,7 @@ use crate::publication::{
     CellContent, CheckName, Linkage, NoticeKind, Part, Publication, PublishedBytes, PublishedColumn, PublishedTable,
     RowMeaning, TableName, TableProtection,
 };
-use crate::publish::DesignedTable;
-use crate::publish::ranked;
-use crate::publish::ranked::{UseKey, place_filled, plan_buckets};
+use crate::publish::{DesignedTable, TableDesign};
 use crate::report::{
     Manifest, ManifestInput, Provenance, SpecificationNotice, Utility, WritingEngine, WrittenPart, manifest,
 };
@@ -51,7 +47,8 @@ pub fn release_remotely(
     clearing(table, |table| {
         let counted = order.counted(table, control)?;
         refuse(counted.faults.clone())?;
-        let planned = PlannedRemotely::new(order, counted, table, control)?;
+        let tables = order.tables(&counted, table, control)?;
+        let planned = PlannedRemotely::new(order, counted, tables);
         refuse(planned.faults(control)?)?;
         planned.made(table, output, control)
     })
@@ -96,46 +93,12 @@ pub(super) struct PlannedRemotely<'a> {
     protected: Vec<OriginalValues>,
 }
 
-/// A table as it is planned.
-struct PlannedTable {
-    plan: RemoteTablePlan,
-    /// What its buckets or classes hold.
-    contents: TableContents,
-    /// The columns of its classes; none of other tables.
-    shared: Vec<PublishedColumn>,
-}
-
 impl<'a> PlannedRemotely<'a> {
-    /// Plans the tables of a release without faults. Classes are made of the distinct rows of the table.
-    ///
-    /// # Errors
-    /// [`EngineError`]: cancelled, failed, or refused where classes cannot be made.
-    pub(super) fn new(
-        order: &'a RemoteOrder<'a>,
-        counted: CountedRelease,
-        table: &mut dyn RemoteTable,
-        control: &Control,
-    ) -> Result<Self, EngineError> {
+    pub(super) fn new(order: &'a RemoteOrder<'a>, counted: CountedRelease, tables: Vec<PlannedTable>) -> Self {
         let CountedRelease { prepared, counts, protected, .. } = counted;
-        let mut tables = Vec::new();
-        for (index, designed) in prepared.design.tables.iter().enumerate() {
-            let name = TableName::at(index).0;
-            tables.push(match designed.generalized() {
-                None => order.planned(name, designed, &counts)?,
-                Some(generalized) => {
-                    let design = ClassDesign { attributes: designed.attributes, generalized, counts: &counts };
-                    let made = order.classes(table, design, control)?;
-                    let values = made.classes.sensitive.as_ref().map_or(1, |sensitive| sensitive.values.len());
-                    let known = designed.attributes.iter().map(|attr| order.published(attr)).collect();
-                    let contents = TableContents { buckets: made.contents, values };
-                    let form = RemoteForm::Generalized(made.classes);
-                    PlannedTable { plan: RemoteTablePlan { name, known, form }, contents, shared: made.columns }
-                }
-            });
-        }
         let publication = order.publication(&prepared, &tables, counts.rows);
         let protected = protected.iter().filter_map(|attr| counts.protected(attr)).collect();
-        Ok(Self { order, prepared, publication, tables, counts, protected })
+        Self { order, prepared, publication, tables, counts, protected }
     }
 
     fn plans(&self) -> impl ExactSizeIterator<Item = &RemoteTablePlan> {
@@ -144,31 +107,6 @@ impl<'a> PlannedRemotely<'a> {
 }
 
 impl RemoteOrder<'_> {
-    /// The plan of a plain or a bucketized table.
-    fn planned(
-        &self,
-        name: String,
-        designed: &DesignedTable,
-        counts: &RemoteCounts,
-    ) -> Result<PlannedTable, EngineError> {
-        let single = designed.bucketized().and_then(|bucketized| bucketized.single());
-        let (mut form, mut contents) = (RemoteForm::Plain, TableContents::default());
-        if let Some((attr, guarantees)) = single {
-            let OriginalValues { values, rows, .. } = counts.protected(attr).ok_or_else(unknown_values)?;
-            let plan = match designed.bucketized().and_then(|bucketized| bucketized.planned()) {
-                Some(planned) => place_filled(&planned.filled, self.key, &name),
-                None => plan_buckets(&rows, guarantees, self.key, &name)
-                    .map_err(|error| EngineError::bug(error.to_string()))?,
-            };
-            contents = TableContents { buckets: ranked::contents(&plan.segments), values: values.len() };
-            let key = UseKey::of_ranks(self.key, &name);
-            form = RemoteForm::Bucketized(RemoteBuckets { sensitive: self.published(attr), values, plan, key });
-        }
-        let sensitive = single.map_or(AttrSet::EMPTY, |(attr, _)| AttrSet::one(attr));
-        let known = designed.attributes.minus(sensitive).iter().map(|attr| self.published(attr)).collect();
-        Ok(PlannedTable { plan: RemoteTablePlan { name, known, form }, contents, shared: Vec::new() })
-    }
-
     fn publication(&self, prepared: &PreparedRelease, planned: &[PlannedTable], rows: u64) -> Publication {
         let table = |(index, designed): (usize, &DesignedTable)| {
             if let Some(generalized) = designed.generalized() {
@@ -181,6 +119,17 @@ impl RemoteOrder<'_> {
                     name: TableName::at(index),
                     parts: vec![part("rows", columns, rows)],
                     protection,
+                };
+            }
+            if let TableDesign::Sliced(sliced) = &designed.design {
+                let of_column = |(column, number): (&AttrSet, u32)| Part {
+                    bucketed: true,
+                    ..part(&format!("c{number}"), self.exact(*column), rows)
+                };
+                return PublishedTable {
+                    name: TableName::at(index),
+                    parts: sliced.columns.iter().zip(1..).map(of_column).collect(),
+                    protection: TableProtection::Guarding(sliced.guards.clone()),
                 };
             }
             let (sensitive, protection) = match designed.bucketized() {
@@ -226,10 +175,6 @@ struct FoundRemotely<'a> {
     verification: &'a VerifierReport,
     /// What the parts say by themselves, as far as they were read.
     figures: Option<FiguresOfParts>,
-}
-
-fn unknown_values() -> EngineError {
-    EngineError::bug("the values of a protected attribute are not known")
 }
 
 /// Parts that cannot be opened here.
@@ -359,8 +304,7 @@ impl PlannedRemotely<'_> {
         plan: &RemoteTablePlan,
         parts: Vec<WrittenRemotePart>,
     ) -> Result<Vec<WrittenRemotePart>, EngineError> {
-        let expected: &[&str] = if plan.buckets().is_some() { &["qi", "sa"] } else { &["rows"] };
-        if parts.iter().map(|part| part.name).ne(expected.iter().copied()) {
+        if !parts.iter().map(|part| &part.name).eq(plan.parts().iter().map(|part| &part.name)) {
             return Err(EngineError::bug("the engine wrote other parts than were planned"));
         }
         match parts.iter().find(|part| part.files.iter().map(|file| file.rows).sum::<u64>() != self.counts.rows) {
@@ -378,7 +322,7 @@ impl PlannedRemotely<'_> {
         let mut broken: Vec<(RemoteCheck, u64)> = Vec::new();
         for (plan, audit) in self.plans().zip(&audits) {
             let needed: &[RemoteCheck] = match plan.form {
-                RemoteForm::Bucketized(_) | RemoteForm::Generalized(_) => {
+                RemoteForm::Bucketized(_) | RemoteForm::Generalized(_) | RemoteForm::Sliced(_) => {
                     &[Content, Buckets, Linked, Place, Columns, Order]
                 }
                 RemoteForm::Plain => &[Content, Place, Columns, Order],
@@ -388,7 +332,8 @@ impl PlannedRemotely<'_> {
         }
         let (mut found, mut covered) = (Vec::new(), Vec::new());
         for ((planned, designed), audit) in self.tables.iter().zip(&self.prepared.design.tables).zip(audits) {
-            found.push(TableContents { buckets: audit.contents, values: planned.contents.values });
+            let sizes = planned.plan.slices().map(|_| audit.sizes);
+            found.push(TableContents { buckets: audit.contents, sizes, values: planned.contents.values });
             let known = designed.generalized().map_or(AttrSet::EMPTY, |of| of.quasi_identifiers);
             covered.push(audit.covered.of_columns(known.iter(), |attr| self.counts.columns[attr.index()].kind));
         }

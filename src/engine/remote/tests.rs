@@ -9,8 +9,8 @@ use super::counted::RemoteOrder;
 use super::distinct_rows::DistinctRows;
 use super::plan::plan_remotely;
 use super::port::{
-    CountedGroups, CountedValue, RemoteAudit, RemoteCheck, RemoteColumn, RemoteError, RemoteTable, RemoteTablePlan,
-    WrittenRemotePart,
+    CountedGroups, CountedValue, RemoteAudit, RemoteCheck, RemoteColumn, RemoteError, RemotePart, RemoteTable,
+    RemoteTablePlan, WrittenRemotePart,
 };
 use super::release::{RemoteOutput, RemoteParts, release_remotely};
 use super::sample::RowSample;
@@ -29,6 +29,7 @@ use crate::report::{Manifest, PartFile, Provenance, WritingEngine};
 use crate::spec::{self, ColumnFacts, DatasetSchema, DocumentSource, Specification};
 
 mod classes;
+mod slices;
 
 /// What the stand-in does wrong.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -41,14 +42,15 @@ enum EngineFault {
     Unanswered(RemoteCheck),
     /// The written sensitive part has all rows of a value in one bucket.
     OneBucket,
-    /// Two buckets have exchanged a row, so that all rows of the first value that they had are in one.
+    /// Two buckets have exchanged a row, so that all rows of the first value that they had are in one; in a sliced one the rows that
+    /// agree have one value.
     Gathered,
     /// A class shows the cell of another one, or one that is too wide.
     WrongCell,
     WideCell,
-    /// One class has one row.
+    /// One class or bucket has one row.
     SmallClass,
-    /// What stands behind cells is not looked at.
+    /// What stands behind cells, or how many rows buckets have, is not looked at.
     Uncovered,
     /// A part lacks a row.
     LostRow,
@@ -165,16 +167,16 @@ impl RemoteTable for TableInMemory {
     fn write(&mut self, table: &RemoteTablePlan) -> Result<Vec<WrittenRemotePart>, RemoteError> {
         self.written += 1;
         let rows = self.rows() - u64::from(self.fault == EngineFault::LostRow);
-        let part = |name: &'static str| WrittenRemotePart {
-            name,
+        let part = |RemotePart { name, .. }: RemotePart| WrittenRemotePart {
             files: vec![PartFile {
                 file: format!("{}.{name}/00000.parquet", table.name),
                 rows,
                 bytes: 1,
                 sha256: "00".repeat(32),
             }],
+            name,
         };
-        Ok(if table.buckets().is_some() { vec![part("qi"), part("sa")] } else { vec![part("rows")] })
+        Ok(table.parts().into_iter().map(part).collect())
     }
 
     fn audit(&mut self, table: &RemoteTablePlan) -> Result<RemoteAudit, RemoteError> {
@@ -188,6 +190,9 @@ impl RemoteTable for TableInMemory {
         }
         if let Some(classes) = table.classes() {
             self.count_classes(table, classes, &mut audit);
+        }
+        if let Some(slices) = table.slices() {
+            self.count_slices(table, slices, &mut audit);
         }
         if let Some(buckets) = table.buckets() {
             audit.contents = contents(&buckets.plan.segments);
@@ -303,6 +308,11 @@ fn ordered_after<T>(
 fn anatomy(l: u64) -> Value {
     json!({"method": {"type": "anatomy", "quasi_identifiers": ["age", "ward"], "sensitive": "disease",
                       "guarantee": {"type": "l_diversity", "l": l}}})
+}
+
+fn decompose() -> Value {
+    json!({"method": {"type": "decompose", "quasi_identifiers": ["age"], "sensitive": ["ward", "disease"],
+                      "l": {"ward": 2, "disease": 2}}})
 }
 
 /// The details of all faults of a refusal.
@@ -454,13 +464,11 @@ fn a_dropped_column_that_ties_is_refused() {
 
 #[test]
 fn what_needs_rows_is_refused_before_anything_is_written() {
-    let slicing = json!({"method": {"type": "slicing", "sensitive": "disease", "guarantee": {"type": "l_diversity", "l": 2},
-                                    "columns": {"explicit": [["age"], ["ward", "disease"]]}}});
     let versatile = |algorithm: &str| {
         json!({"method": {"type": "versatile", "algorithm": algorithm, "rules": ["age, ward -> disease"],
                           "default_guarantee": {"type": "l_diversity", "l": 2}}})
     };
-    for (document, said) in [(slicing, "does not run slicing"), (versatile("gd"), "uad or single_attribute")] {
+    for (document, said) in [(decompose(), "does not run decompose"), (versatile("gd"), "uad or single_attribute")] {
         let mut table = patients(600);
         let detail = refused(released(&document, &mut table));
         assert!(detail.contains(said), "{detail}");
@@ -512,10 +520,6 @@ fn a_plan_lists_why_nothing_would_be_published() {
     assert!(!plan.feasible && problems.contains("known dependencies tie disease to ward"), "{problems}");
     assert_eq!((table.written, table.cleared), (0, true));
     // what the engine cannot do is refused before there are tables
-    let detail = refused(planned(
-        &json!({"method": {"type": "slicing", "sensitive": "disease",
-        "guarantee": {"type": "l_diversity", "l": 2}, "columns": {"explicit": [["age"], ["ward", "disease"]]}}}),
-        &mut table,
-    ));
-    assert!(detail.contains("does not run slicing"), "{detail}");
+    let detail = refused(planned(&decompose(), &mut table));
+    assert!(detail.contains("does not run decompose"), "{detail}");
 }

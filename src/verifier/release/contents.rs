@@ -41,11 +41,31 @@ pub struct OriginalValues {
 pub struct TableContents {
     /// How many buckets have each content: the rows of each value, values rising.
     pub buckets: BTreeMap<Vec<(u32, u64)>, u64>,
+    /// How many buckets have how many rows, where contents are of the rows of a bucket that agree in what else their part shows.
+    pub sizes: Option<BTreeMap<u64, u64>>,
     /// The number of values of the attribute, a missing one counted as one. Where there is none, rows count as rows of one value.
     pub values: usize,
 }
 
 impl TableContents {
+    /// Contents of whole buckets or classes.
+    #[must_use]
+    pub const fn of_buckets(buckets: BTreeMap<Vec<(u32, u64)>, u64>, values: usize) -> Self {
+        Self { buckets, sizes: None, values }
+    }
+
+    /// How many buckets have how many rows.
+    fn sizes(&self) -> BTreeMap<u64, u64> {
+        if let Some(sizes) = &self.sizes {
+            return sizes.clone();
+        }
+        let mut sizes = BTreeMap::new();
+        for (content, buckets) in &self.buckets {
+            *sizes.entry(content.iter().map(|(_, rows)| rows).sum()).or_default() += buckets;
+        }
+        sizes
+    }
+
     /// The rows of each value.
     fn overall(&self) -> Vec<u64> {
         let mut overall = vec![0; self.values];
@@ -118,11 +138,12 @@ struct TableOfContents<'a> {
 
 impl TableOfContents<'_> {
     fn figures(&self, log: &mut CheckLog) -> TableFigures {
-        let mut figures = TableFigures { rows: self.overall.iter().sum(), ..TableFigures::default() };
-        for (content, buckets) in &self.contents.buckets {
-            figures.buckets += buckets;
-            *figures.sizes.entry(content.iter().map(|(_, rows)| rows).sum()).or_default() += buckets;
+        let sizes = self.contents.sizes();
+        let (rows, buckets) = (self.overall.iter().sum(), sizes.values().sum());
+        if sizes.contains_key(&0) || sizes.iter().map(|(size, buckets)| size * buckets).sum::<u64>() != rows {
+            log.fail(CheckName::Buckets, format!("table {}: its buckets do not hold its rows", self.table.name));
         }
+        let mut figures = TableFigures { rows, buckets, sizes, ..TableFigures::default() };
         let smallest = figures.sizes.keys().next().copied().unwrap_or(0);
         for guard in self.table.protection.guards() {
             let Protected::Attribute(attr) = guard.protects else {

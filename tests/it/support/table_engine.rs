@@ -14,7 +14,7 @@ use guardian::control::Control;
 use guardian::engine::{
     CopiedTable, CountedGroups, CountedValue, CoveredCells, DistinctRows, InferredRows, PublishedRemoteColumn,
     RemoteAudit, RemoteBuckets, RemoteCheck, RemoteClasses, RemoteColumn, RemoteEngine, RemoteError, RemoteForm,
-    RemoteTable, RemoteTablePlan, RowSample, WrittenRemotePart,
+    RemoteMembers, RemotePart, RemoteSlices, RemoteTable, RemoteTablePlan, RowSample, WrittenRemotePart,
 };
 use guardian::microdata::AttributeType;
 use guardian::privacy::ValueFrequency;
@@ -176,6 +176,10 @@ struct PartColumn {
     kind: AttributeType,
 }
 
+fn written(name: &str, files: Vec<PartFile>) -> WrittenRemotePart {
+    WrittenRemotePart { name: name.to_owned(), files }
+}
+
 /// Writes columns of rows, after labels if there are any.
 fn write_file(path: &Path, labels: &[u64], rows: &[Vec<String>], columns: &[PartColumn]) {
     let (mut fields, mut arrays): (Vec<Field>, Vec<ArrayRef>) = (Vec::new(), Vec::new());
@@ -291,26 +295,54 @@ impl CopiedRows {
         labels
     }
 
-    /// The class of each row.
-    fn classes(&self, table: &RemoteTablePlan, classes: &RemoteClasses) -> Vec<u32> {
+    /// The class or bucket of each row.
+    fn sets(&self, table: &RemoteTablePlan, members: &RemoteMembers) -> Vec<u32> {
         let text = |value: Option<&[u8]>| String::from_utf8(value.unwrap().to_vec()).unwrap();
-        let members: BTreeMap<Vec<String>, u32> =
-            classes.members().map(|(class, values)| (values.into_iter().map(text).collect(), class)).collect();
+        let sets: BTreeMap<Vec<String>, u32> =
+            members.iter().map(|(set, values)| (values.into_iter().map(text).collect(), set)).collect();
         let known = |row: &Vec<String>| -> Vec<String> {
-            classes.generalized.iter().map(|&at| row[table.known[at].column].clone()).collect()
+            members.places.iter().map(|&at| row[table.known[at].column].clone()).collect()
         };
-        self.rows.iter().map(|row| members[&known(row)]).collect()
+        self.rows.iter().map(|row| sets[&known(row)]).collect()
+    }
+
+    /// Writes the parts of a sliced table.
+    fn write_slices(&self, table: &RemoteTablePlan, slices: &RemoteSlices) -> Vec<WrittenRemotePart> {
+        let labels: Vec<u64> = self.sets(table, &slices.members).into_iter().map(u64::from).collect();
+        let part = |RemotePart { name, columns }: RemotePart| {
+            let columns: Vec<PartColumn> = columns.iter().map(|of| self.own(of.column, &of.name)).collect();
+            written(&name, self.write_part(&format!("{}.{name}", table.name), &labels, self.rows.clone(), &columns))
+        };
+        table.parts().into_iter().map(part).collect()
+    }
+
+    /// What the buckets of a sliced table hold, and their sizes.
+    fn count_slices(&self, table: &RemoteTablePlan, slices: &RemoteSlices, audit: &mut RemoteAudit) {
+        let RemoteSlices { parts, members, sensitive, .. } = slices;
+        let protected = sensitive.column.column;
+        let last = parts.last().unwrap().iter().map(|&at| table.known[at].column);
+        let others: Vec<usize> = last.filter(|place| *place != protected).collect();
+        let mut contents: BTreeMap<(u32, Vec<&str>), BTreeMap<u32, u64>> = BTreeMap::new();
+        let mut sizes: BTreeMap<u32, u64> = BTreeMap::new();
+        for (row, label) in self.rows.iter().zip(self.sets(table, members)) {
+            let code = sensitive.values.iter().position(|value| value.as_ref() == Some(&row[protected])).unwrap();
+            let agreeing = others.iter().map(|&at| row[at].as_str()).collect();
+            *contents.entry((label, agreeing)).or_default().entry(code as u32).or_default() += 1;
+            *sizes.entry(label).or_default() += 1;
+        }
+        contents.into_values().for_each(|of| *audit.contents.entry(of.into_iter().collect()).or_default() += 1);
+        sizes.into_values().for_each(|rows| *audit.sizes.entry(rows).or_default() += 1);
     }
 
     /// Writes the part of a generalized table.
     fn write_classes(&self, table: &RemoteTablePlan, classes: &RemoteClasses) -> Vec<PartFile> {
         let mut rows = self.rows.clone();
-        for (row, class) in rows.iter_mut().zip(self.classes(table, classes)) {
-            for (&at, cell) in classes.generalized.iter().zip(classes.cells(class)) {
+        for (row, class) in rows.iter_mut().zip(self.sets(table, &classes.members)) {
+            for (&at, cell) in classes.generalized().iter().zip(classes.cells(class)) {
                 row[table.known[at].column] = String::from_utf8(cell.unwrap().to_vec()).unwrap();
             }
         }
-        let column = |(at, of): (usize, &PublishedRemoteColumn)| match classes.generalized.contains(&at) {
+        let column = |(at, of): (usize, &PublishedRemoteColumn)| match classes.generalized().contains(&at) {
             true => PartColumn { place: of.column, name: of.name.clone(), kind: AttributeType::Text },
             false => self.own(of.column, &of.name),
         };
@@ -321,13 +353,13 @@ impl CopiedRows {
     /// What the classes hold, and what stands behind their cells.
     fn count_classes(&self, table: &RemoteTablePlan, classes: &RemoteClasses, audit: &mut RemoteAudit) {
         let mut contents: BTreeMap<u32, BTreeMap<u32, u64>> = BTreeMap::new();
-        let mut covered = CoveredCells::new(classes.generalized.len());
-        for (row, class) in self.rows.iter().zip(self.classes(table, classes)) {
+        let mut covered = CoveredCells::new(classes.generalized().len());
+        for (row, class) in self.rows.iter().zip(self.sets(table, &classes.members)) {
             let code = classes.sensitive.as_ref().map_or(0, |of| {
                 of.values.iter().position(|value| value.as_ref() == Some(&row[of.column.column])).unwrap() as u32
             });
             *contents.entry(class).or_default().entry(code).or_default() += 1;
-            for (place, (&at, cell)) in classes.generalized.iter().zip(classes.cells(class)).enumerate() {
+            for (place, (&at, cell)) in classes.generalized().iter().zip(classes.cells(class)).enumerate() {
                 covered.push(place, class, Some(row[table.known[at].column].as_bytes()), cell).unwrap();
             }
         }
@@ -431,11 +463,11 @@ impl RemoteTable for CopiedRows {
         let buckets = match &table.form {
             RemoteForm::Bucketized(buckets) => buckets,
             RemoteForm::Generalized(classes) => {
-                return Ok(vec![WrittenRemotePart { name: "rows", files: self.write_classes(table, classes) }]);
+                return Ok(vec![written("rows", self.write_classes(table, classes))]);
             }
+            RemoteForm::Sliced(slices) => return Ok(self.write_slices(table, slices)),
             RemoteForm::Plain => {
-                let files = self.write_part(&name("rows"), &[], self.rows.clone(), &columns);
-                return Ok(vec![WrittenRemotePart { name: "rows", files }]);
+                return Ok(vec![written("rows", self.write_part(&name("rows"), &[], self.rows.clone(), &columns))]);
             }
         };
         let used: BTreeSet<usize> = columns.iter().map(|of| of.place).chain([buckets.sensitive.column]).collect();
@@ -445,7 +477,7 @@ impl RemoteTable for CopiedRows {
         let known = self.write_part(&name("qi"), &labels, self.rows.clone(), &columns);
         let sensitive = self.write_part(&name("sa"), &labels, self.rows.clone(), &sensitive);
         self.assigned.insert(table.name.clone(), assigned);
-        Ok(vec![WrittenRemotePart { name: "qi", files: known }, WrittenRemotePart { name: "sa", files: sensitive }])
+        Ok(vec![written("qi", known), written("sa", sensitive)])
     }
 
     fn audit(&mut self, table: &RemoteTablePlan) -> Result<RemoteAudit, RemoteError> {
@@ -461,6 +493,9 @@ impl RemoteTable for CopiedRows {
         }
         if let Some(classes) = table.classes() {
             self.count_classes(table, classes, &mut audit);
+        }
+        if let Some(slices) = table.slices() {
+            self.count_slices(table, slices, &mut audit);
         }
         if self.takes(EngineFault::ChangedAfterAudit) {
             let path = self.scratch.path().join(format!("{}.qi/00000.parquet", table.name));

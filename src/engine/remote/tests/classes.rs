@@ -14,14 +14,15 @@ impl TableInMemory {
     /// What the rows of a generalized table look like, as the plan says it, and what stands behind.
     pub(super) fn count_classes(&self, table: &RemoteTablePlan, classes: &RemoteClasses, audit: &mut RemoteAudit) {
         let members: BTreeMap<Vec<&[u8]>, u32> = classes
-            .members()
+            .members
+            .iter()
             .map(|(class, values)| (values.into_iter().map(Option::unwrap).collect(), class))
             .collect();
         let mut contents: BTreeMap<u32, BTreeMap<u32, u64>> = BTreeMap::new();
-        let mut covered = CoveredCells::new(classes.generalized.len());
+        let mut covered = CoveredCells::new(classes.generalized().len());
         for row in &self.rows {
             let values: Vec<&[u8]> =
-                classes.generalized.iter().map(|&at| row[table.known[at].column].as_bytes()).collect();
+                classes.generalized().iter().map(|&at| row[table.known[at].column].as_bytes()).collect();
             let class = members[&values];
             let code = classes.sensitive.as_ref().map_or(0, |of| {
                 of.values.iter().position(|value| value.as_ref() == Some(&row[of.column.column])).unwrap() as u32
