@@ -57,7 +57,8 @@ impl PersonBatches<'_> {
     /// [`InputError::Purged`] when persons are missing because the dataset was purged; the store's.
     pub(super) async fn next(&mut self) -> Result<Option<Vec<KeyedHash>>, InputError> {
         let PersonPlace { tenant, system } = self.place;
-        if self.piece.is_empty() {
+        let expected = self.people.evidence.systems.get(system).map_or(0, |system| system.persons);
+        if self.piece.is_empty() && self.found < expected {
             let piece = match &self.people.persons {
                 JobPersons::Listed(listed) if self.next == 0 => listed.get(system).cloned(),
                 JobPersons::Listed(_) => None,
@@ -73,7 +74,6 @@ impl PersonBatches<'_> {
             return Ok(Some(batch));
         }
         // persons that are not there would be persons that nothing was published of
-        let expected = self.people.evidence.systems.get(system).map_or(0, |system| system.persons);
         if self.found == expected { Ok(None) } else { Err(self.incomplete().await?) }
     }
 

@@ -21,7 +21,7 @@ use crate::people::{
     Coverage, CoverageId, Fold, KeyedHash, Place, PopulationRegistry, Separation, SignatureSample, SystemEvidence,
 };
 use crate::ports::{
-    AlikeKind, AlikeMark, AnnouncementEnd, CommonMarks, CoverageRecord, CoverageSelection, CoveragesAt,
+    AlikeKind, AlikeMark, AnnouncementEnd, CARRIED_HASHES, CommonMarks, CoverageRecord, CoverageSelection, CoveragesAt,
     HASHES_PER_CALL, MARKS_PER_CALL, StoreError,
 };
 use crate::publication::CompositionMode;
@@ -149,9 +149,14 @@ impl<'a> PeopleAudit<'a> {
         let own = records.iter().find(|record| record.id == entry.id);
         let own = own.ok_or_else(|| StoreError::Unavailable("the announcement of the job has ended".into()))?;
         let recorded = self.recorded(own)?;
+        let mut is_last = false;
         let page = |system: &str, after: Option<u128>| -> Result<Vec<u128>, PeopleAuditError> {
-            let after = after.map(hash_of);
-            let found = handle.block_on(store.coverage_persons(tenant, entry.id, system, after))?;
+            // a page that is not full is the last of its key system
+            if after.is_some() && is_last {
+                return Ok(Vec::new());
+            }
+            let found = handle.block_on(store.coverage_persons(tenant, entry.id, system, after.map(hash_of)))?;
+            is_last = found.len() < CARRIED_HASHES;
             Ok(found.into_iter().map(number_of).collect())
         };
         audit_recorded(&mut self.facts, &self.names, &claim, &recorded, page)?;

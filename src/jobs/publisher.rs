@@ -143,7 +143,7 @@ impl Publisher {
             };
             let id = commit.release.id;
             match handle.block_on(store.commit(commit))? {
-                CommitOutcome::Committed => return Ok(Some(RunCompletion::Committed(id))),
+                CommitOutcome::Committed => return Ok(Some(turn.committed(id))),
                 CommitOutcome::LeaseLost => return Ok(Some(RunCompletion::LeaseLost)),
                 CommitOutcome::AlreadyReleased(other) => return Ok(Some(RunCompletion::Reused(other))),
                 // something was declared of the same people, or a release of them has ended: check, and if needed design, again

@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde_json::Value;
 use uuid::Uuid;
 
-use super::runner::{JobAssignment, RunError};
+use super::runner::{JobAssignment, RunCompletion, RunError};
 use crate::control::Control;
 use crate::inputs::{
     AuditedEntry, CompositionContext, InputEnv, JobContext, JobPeople, JudgedAt, JudgedPeople, LedgerLook, PeopleAudit,
@@ -31,6 +31,8 @@ pub(super) struct Turn<'a> {
     /// The ledger as it was seen before, for the first design.
     seen: Option<Box<CompositionContext>>,
     announced: Option<Announcement>,
+    /// Whether this attempt has announced anything.
+    has_announced: bool,
     audit: Option<PeopleAudit<'a>>,
     /// Whether the audit found a fault, once.
     is_doubted: bool,
@@ -49,7 +51,17 @@ impl<'a> Turn<'a> {
         context: &'a JobContext,
         people: &'a JobPeople,
     ) -> Self {
-        Self { assignment, env, context, people, seen: None, announced: None, audit: None, is_doubted: false }
+        Self {
+            assignment,
+            env,
+            context,
+            people,
+            seen: None,
+            announced: None,
+            has_announced: false,
+            audit: None,
+            is_doubted: false,
+        }
     }
 
     /// With a ledger seen a moment ago. One that would refuse the job is read once more.
@@ -125,9 +137,12 @@ impl<'a> Turn<'a> {
         }
         self.give_up();
         let InputEnv { handle, store, .. } = self.env;
-        let JobAssignment { job, lease_token, .. } = self.assignment;
-        // of an attempt whose worker vanished
-        handle.block_on(store.void_announcements(&job.tenant, job.id, Some(*lease_token)))?;
+        let JobAssignment { job, lease_token, attempt, .. } = self.assignment;
+        // of an attempt whose worker vanished, or of this one if it could not be given up
+        if *attempt > 1 || self.has_announced {
+            handle.block_on(store.void_announcements(&job.tenant, job.id, Some(*lease_token)))?;
+        }
+        self.has_announced = true;
         let new = self.context.announcement(job.id, self.people, columns.clone());
         let id = handle.block_on(announce(store.as_ref(), &new, self.people))?;
         self.announced = Some(Announcement { id, ticket: 0, columns: columns.clone() });
@@ -178,7 +193,13 @@ impl<'a> Turn<'a> {
         Some(AnnouncedCoverage { id: *id, end: people.end(self.context, &self.people.evidence, columns, is_held) })
     }
 
-    /// Makes void what was announced. After a commit it has ended already.
+    /// How a job ends whose commit has ended what it announced.
+    pub(super) fn committed(&mut self, release: Uuid) -> RunCompletion {
+        self.announced = None;
+        RunCompletion::Committed(release)
+    }
+
+    /// Makes void what was announced.
     fn give_up(&mut self) {
         let Some(announced) = self.announced.take() else { return };
         let InputEnv { handle, store, .. } = self.env;

@@ -188,8 +188,8 @@ both_stores! {
         }
 
         async fn ledger_moment(&self, tenant: &str) -> Result<LedgerMoment, StoreError> {
-            let mut tx = self.begin_snapshot().await.map_err(failed)?;
-            moment(&mut tx, tenant).await.map_err(failed)
+            let mut connection = self.reader().acquire().await.map_err(failed)?;
+            moment(&mut connection, tenant).await.map_err(failed)
         }
 
         async fn select_coverages(
@@ -250,8 +250,8 @@ both_stores! {
         }
 
         async fn sample_cuts(&self, tenant: &str, coverage: CoverageId) -> Result<Vec<bool>, StoreError> {
-            let mut tx = self.begin_snapshot().await.map_err(failed)?;
-            cuts_of(&mut tx, tenant, coverage).await?.ok_or(StoreError::NotFound)
+            let mut connection = self.reader().acquire().await.map_err(failed)?;
+            cuts_of(&mut connection, tenant, coverage).await?.ok_or(StoreError::NotFound)
         }
 
         async fn end_announcement(

@@ -63,16 +63,19 @@ both_stores! {
             system: &str,
             after: Option<KeyedHash>,
         ) -> Result<Vec<KeyedHash>, StoreError> {
-            let mut tx = self.begin_snapshot().await.map_err(failed)?;
+            // the number of a key system never changes
+            let mut connection = self.reader().acquire().await.map_err(failed)?;
             let system: Option<i64> =
-                run_sql!(query_scalar.fetch_optional, &mut *tx, people::SYSTEM_NUMBER, tenant, system).map_err(failed)?;
+                run_sql!(query_scalar.fetch_optional, &mut *connection, people::SYSTEM_NUMBER, tenant, system)
+                    .map_err(failed)?;
             let system = system.ok_or(StoreError::NotFound)?;
-            persons_of(&mut tx, tenant, coverage.0, system, PersonRange { after, most: CARRIED_HASHES as i64 }).await
+            let range = PersonRange { after, most: CARRIED_HASHES as i64 };
+            persons_of(&mut connection, tenant, coverage.0, system, range).await
         }
 
         async fn coverage_marks(&self, tenant: &str, coverage: CoverageId) -> Result<Vec<AlikeMark>, StoreError> {
-            let mut tx = self.begin_snapshot().await.map_err(failed)?;
-            let rows = marks_of(&mut tx, tenant, coverage.0, 0).await.map_err(failed)?;
+            let mut connection = self.reader().acquire().await.map_err(failed)?;
+            let rows = marks_of(&mut connection, tenant, coverage.0, 0).await.map_err(failed)?;
             rows.iter().map(AlikeRow::mark).collect()
         }
 

@@ -38,6 +38,12 @@ both_stores! {
             terms: ClaimTerms,
             now: DateTime<Utc>,
         ) -> Result<Option<ClaimedJob>, StoreError> {
+            // an idle worker takes no lock
+            let is_any_queued: bool =
+                run_sql!(query_scalar.fetch_one, self.reader(), sql::IS_ANY_QUEUED).map_err(failed)?;
+            if !is_any_queued {
+                return Ok(None);
+            }
             run_transaction("claim", || self.try_claim(token, terms, now)).await
         }
 

@@ -40,6 +40,10 @@ SELECT q.id FROM jobs AS q
 }
 pub(crate) use next_of_tenant;
 
+pub(crate) const IS_ANY_QUEUED: &str = "\
+-- is_any_queued
+SELECT EXISTS (SELECT 1 FROM jobs WHERE status = 'queued')";
+
 pub(crate) const STANDING_RELEASE: &str = "\
 -- standing_release
 SELECT id FROM releases WHERE tenant = $1 AND reuse_key = $2 AND status IN ('held', 'published')";
