@@ -138,8 +138,12 @@ impl<'a> PersonReader<'a> {
     }
 
     /// The person of each row, or the problem of a row without a key.
-    pub(super) fn finish(self) -> Result<Vec<[u8; 16]>, CommandOutcome> {
-        let Some(row) = self.keyless else { return Ok(self.persons) };
+    pub(super) fn finish(mut self) -> Result<Vec<[u8; 16]>, CommandOutcome> {
+        let Some(row) = self.keyless else {
+            // they stay as long as the release
+            self.persons.shrink_to_fit();
+            return Ok(self.persons);
+        };
         let detail = "a row has no value of the columns that identify persons";
         Err(CommandOutcome::Refused(Box::new(Problem::new(Kind::UploadMalformed, detail).with("row", row))))
     }

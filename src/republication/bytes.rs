@@ -10,6 +10,9 @@ use crate::publication::{NightDigest, PastNight};
 const MAGIC: &[u8; 4] = b"GRST";
 const VERSION: u8 = 2;
 const DIGEST_BYTES: usize = 32;
+/// The bytes of a person who is known, and of a bucket.
+const MEMBER_BYTES: usize = 26;
+const BUCKET_BYTES: usize = 8;
 
 /// The reason why bytes are not a state.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -35,7 +38,12 @@ impl State {
     /// The bytes of the state. Equal states have equal bytes.
     #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {
-        let mut bytes = MAGIC.to_vec();
+        // room for the long lists
+        let of_signatures: usize = self.signatures.iter().map(|signature| 2 + 4 * signature.len()).sum();
+        let of_others =
+            MEMBER_BYTES * self.members.len() + BUCKET_BYTES * self.buckets.len() + 8 * self.forgotten.len();
+        let mut bytes = Vec::with_capacity(of_signatures + of_others + self.terms.len() + (1 << 10));
+        bytes.extend_from_slice(MAGIC);
         bytes.push(VERSION);
         put_bytes(&mut bytes, &self.terms);
         put(&mut bytes, self.night);
@@ -178,9 +186,10 @@ impl<'a> Reader<'a> {
             past: self.list(28, Self::past)?,
             values: self.list(5, Self::value)?,
             signatures: self.list(2, Self::signature)?,
-            buckets: self
-                .list(8, |reader| Some(StateBucket { signature: reader.number()?, component: reader.number()? }))?,
-            members: self.list(26, Self::member)?,
+            buckets: self.list(BUCKET_BYTES, |reader| {
+                Some(StateBucket { signature: reader.number()?, component: reader.number()? })
+            })?,
+            members: self.list(MEMBER_BYTES, Self::member)?,
             forgotten: self.list(8, |reader| reader.array().map(u64::from_le_bytes))?,
         })
     }
@@ -208,7 +217,11 @@ impl<'a> Reader<'a> {
         if length > self.0.len() / least {
             return None;
         }
-        (0..length).map(|_| item(self)).collect()
+        let mut items = Vec::with_capacity(length);
+        for _ in 0..length {
+            items.push(item(self)?);
+        }
+        Some(items)
     }
 
     fn digest(&mut self) -> Option<Option<NightDigest>> {

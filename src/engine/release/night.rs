@@ -178,8 +178,6 @@ impl DrawnNight {
             [TableWitness::Buckets(labels)] => Some(labels),
             _ => None,
         };
-        let column = order.table.column(self.sensitive);
-        let values: Vec<Option<&[u8]>> = (0..order.table.rows()).map(|row| column.value(row)).collect();
         let audited = match (population, &shown, labels) {
             (Some(population), Some(shown), Some(labels)) => verifier::audit_night(
                 &AuditedNight {
@@ -187,7 +185,7 @@ impl DrawnNight {
                     after: state,
                     digest: &digest,
                     persons: population.persons,
-                    values: &values,
+                    values: order.table.column(self.sensitive),
                     labels,
                     shown,
                     details: &self.details,

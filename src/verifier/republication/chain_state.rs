@@ -75,8 +75,11 @@ impl ChainState {
         if !buckets.iter().all(is_bucket) {
             return None;
         }
-        let mut persons: Vec<(PersonHashBytes, ChainStanding)> = Vec::new();
-        for _ in 0..left.u32()? {
+        let number = left.u32()? as usize;
+        // no more than the bytes can hold
+        let mut persons: Vec<(PersonHashBytes, ChainStanding)> =
+            Vec::with_capacity(number.min(left.bytes.len() / PERSON_BYTES));
+        for _ in 0..number {
             let person = left.take(16)?.try_into().ok()?;
             let standing = ChainStanding { bucket: left.u32()?, slot: left.u16()?, last: left.u32()? };
             let bucket = buckets.get(standing.bucket as usize)?;
@@ -113,6 +116,9 @@ impl ChainState {
         person.first_chunk().is_some_and(|prefix| self.forgotten.binary_search(prefix).is_ok())
     }
 }
+
+/// The bytes of a person in a state.
+const PERSON_BYTES: usize = 26;
 
 /// The bytes that are left.
 struct StateCursor<'a> {

@@ -3,9 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::chain_state::{ChainStanding, ChainState, Text};
-use super::joined::{LabelledPersons, NightPerson, SignatureNumbers, joined};
+use super::joined::{JoinedPersons, LabelledPersons, NightPerson, SignatureNumbers};
 use super::parts::ShownSignatures;
 use crate::control::Control;
+use crate::microdata::Column;
 use crate::publication::{BucketMerging, ChangedValues, PastNight, RepublishDetails};
 use crate::verifier::contract::input::VerifierError;
 
@@ -20,8 +21,8 @@ pub struct AuditedNight<'a> {
     pub digest: &'a str,
     /// The hash of the person of each row of the table.
     pub persons: &'a [[u8; 16]],
-    /// The sensitive value of each row.
-    pub values: &'a [Option<&'a [u8]>],
+    /// The sensitive values of the rows.
+    pub values: &'a Column,
     /// The label of the bucket of each row; 0 of a row that is not published.
     pub labels: &'a [u32],
     /// The values of each bucket in the sensitive part, by label.
@@ -45,14 +46,14 @@ pub fn audit_night(night: &AuditedNight<'_>, control: &Control) -> Result<Result
         return Ok(fail("a state of the population cannot be read"));
     };
     let rows = night.persons.len();
-    if night.values.len() != rows || night.labels.len() != rows {
+    if night.values.codes.len() != rows || night.labels.len() != rows {
         return Ok(fail("the rows of the night are not those of its persons"));
     }
     if let Err(sentence) = states(night, &before, &after) {
         return Ok(Err(sentence));
     }
-    let Some(persons) = joined(LabelledPersons { persons: night.persons, labels: night.labels }, &before, &after)
-    else {
+    let table = LabelledPersons { persons: night.persons, labels: night.labels };
+    let Some(persons) = JoinedPersons::new(table, &before, &after) else {
         return Ok(fail("a person is published twice"));
     };
     let numbers = SignatureNumbers::new(&before, &after);
@@ -78,7 +79,7 @@ struct NightAudit<'a> {
     night: &'a AuditedNight<'a>,
     before: &'a ChainState,
     after: &'a ChainState,
-    persons: Vec<NightPerson>,
+    persons: JoinedPersons<'a>,
     numbers: SignatureNumbers,
 }
 
@@ -116,7 +117,7 @@ fn states(night: &AuditedNight<'_>, before: &ChainState, after: &ChainState) -> 
 
 impl NightAudit<'_> {
     /// The published persons, each with where the person stands.
-    fn published(&self) -> impl Iterator<Item = (&NightPerson, ChainStanding)> {
+    fn published(&self) -> impl Iterator<Item = (NightPerson, ChainStanding)> {
         self.persons.iter().filter(|person| person.is_published()).filter_map(|person| Some((person, person.after?)))
     }
 
@@ -185,12 +186,12 @@ impl NightAudit<'_> {
             if standing.last != self.after.night {
                 return fail("the state does not know that a person is published");
             }
-            let value = person.row.and_then(|row| self.night.values[row as usize]);
+            let value = person.row.and_then(|row| self.night.values.value(row as usize));
             if self.after.values(standing)[standing.slot as usize].as_deref() != value {
                 return fail("a person is published with another value than that of the slot");
             }
             let Some(earlier) = person.before else { continue };
-            let is_kept = !self.begins(person) && earlier.slot == standing.slot;
+            let is_kept = !self.begins(&person) && earlier.slot == standing.slot;
             let is_moved = || {
                 let known = self.before.values(earlier);
                 self.night.details.changes == ChangedValues::Move
@@ -226,7 +227,7 @@ impl NightAudit<'_> {
         for (person, standing) in self.published() {
             let members = &mut buckets[standing.bucket as usize];
             members.all += 1;
-            if self.begins(person) {
+            if self.begins(&person) {
                 members.fresh += 1;
                 members.moved += u32::from(person.before.is_some());
                 members.has_forgotten |= person.was_forgotten;
@@ -252,7 +253,7 @@ impl NightAudit<'_> {
         for person in self.persons.iter().filter(|person| !person.is_published()) {
             match (person.before, person.after) {
                 (Some(earlier), Some(standing)) => {
-                    if self.begins(person) || (standing.slot, standing.last) != (earlier.slot, earlier.last) {
+                    if self.begins(&person) || (standing.slot, standing.last) != (earlier.slot, earlier.last) {
                         return fail("the state of an absent person changed");
                     }
                 }
@@ -284,10 +285,10 @@ impl NightAudit<'_> {
     fn merges(&self) -> Outcome {
         let mut present = vec![0_u32; self.before.buckets.len()];
         let mut recent = present.clone();
-        for person in &self.persons {
+        for person in self.persons.iter() {
             let Some(earlier) = person.before else { continue };
             // a mover is published elsewhere
-            let stays = person.is_published() && !self.begins(person);
+            let stays = person.is_published() && !self.begins(&person);
             let nights = self.night.details.grace.max(1);
             let was_recent = !person.is_published() && earlier.last.saturating_add(nights) > self.after.night;
             present[earlier.bucket as usize] += u32::from(stays);
@@ -365,7 +366,7 @@ impl NightAudit<'_> {
     /// Nothing is left out in silence: of the rows that are not published, newcomers wait together, and others have new values.
     fn unpublished(&self) -> Outcome {
         let (mut published, mut waiting, mut newcomers) = (false, false, 0_u64);
-        for person in &self.persons {
+        for person in self.persons.iter() {
             let Some(row) = person.row else { continue };
             match person.before {
                 None if person.was_forgotten => {}
@@ -376,7 +377,7 @@ impl NightAudit<'_> {
                 }
                 Some(earlier) if !person.is_published() => {
                     let value = self.before.values(earlier)[earlier.slot as usize].as_deref();
-                    if value == self.night.values[row as usize] {
+                    if value == self.night.values.value(row as usize) {
                         return fail("a person with the published value is left out");
                     }
                     if self.night.details.changes == ChangedValues::Refuse {

@@ -1,10 +1,14 @@
 //! Nights of the publisher, each changed so that it breaks a promise of the nights before.
 
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
 use super::super::chain::{ChainBucket, ChainFault, ChainNight};
 use super::super::night::{AuditedNight, audit_night};
 use super::super::parts::ShownSignatures;
 use super::audit_chain;
 use crate::control::Control;
+use crate::microdata::{Arena, AttributeType, Codes, Column, Domain};
 use crate::publication::{
     BucketMerging, ChangedValues, NightDigest, PreviousNight, RepublishDetails, RepublishFigures,
 };
@@ -95,7 +99,14 @@ impl Made {
     }
 
     fn audit(&self) -> Result<(), String> {
-        let values: Vec<Option<&[u8]>> = self.values.iter().map(|value| Some(value.as_slice())).collect();
+        let distinct: BTreeSet<&Vec<u8>> = self.values.iter().collect();
+        let mut arena = Arena::default();
+        distinct.iter().for_each(|value| arena.push(value));
+        let distinct: Vec<&Vec<u8>> = distinct.into_iter().collect();
+        let codes = self.values.iter().map(|value| distinct.binary_search(&value).unwrap() as u32);
+        let codes = Codes::collect(distinct.len(), codes.collect::<Vec<_>>().into_iter());
+        let domain = Arc::new(Domain::from_sorted(AttributeType::Text, false, arena));
+        let values = Column { domain, codes };
         let night = AuditedNight {
             before: self.before.as_deref(),
             after: &self.after,
