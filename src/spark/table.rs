@@ -1,6 +1,6 @@
 //! A table of the engine, as a release asks for it.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fs::File;
 use std::path::Path;
 
@@ -23,6 +23,7 @@ use crate::engine::{
 use crate::microdata::formats::parquet::ParquetFiles;
 use crate::microdata::formats::{IngestLimits, TableReader};
 use crate::privacy::ValueFrequency;
+use crate::publish::ranked::BucketContent;
 use crate::report::PartFile;
 
 /// The most different numbers of rows of the values of a column.
@@ -143,13 +144,14 @@ impl<S: SqlSession> SparkTable<S> {
         values.iter().map(|value| engine_cell(kind, value.as_deref())).zip(0..).collect()
     }
 
-    /// Adds what buckets or classes hold.
+    /// Adds what buckets or classes hold of a protected column.
     fn count_contents(
         &mut self,
         sql: &str,
         codes: &HashMap<String, u32>,
         audit: &mut RemoteAudit,
     ) -> Result<(), RemoteError> {
+        let mut contents: BTreeMap<BucketContent, u64> = BTreeMap::new();
         for row in self.session.query(sql)? {
             let [SqlValue::Text(content), number_of] = &row[..] else { return Err(unexpected()) };
             let listed: Vec<ListedValue> = serde_json::from_str(content).map_err(|_| unexpected())?;
@@ -161,8 +163,9 @@ impl<S: SqlSession> SparkTable<S> {
                 continue;
             };
             content.sort_unstable();
-            *audit.contents.entry(content).or_default() += number(number_of)?;
+            *contents.entry(content).or_default() += number(number_of)?;
         }
+        audit.contents.push(contents);
         Ok(())
     }
 
@@ -446,13 +449,16 @@ impl<S: SqlSession> RemoteTable for SparkTable<S> {
             }
             (RemoteForm::Generalized(classes), WrittenForm::Generalized { part, assignment, .. }) => {
                 let agreeing = classes.generalized().iter().map(|&at| identifier(&table.known[at].name));
-                let name = classes.sensitive.as_ref().map(|of| identifier(&of.column.name));
-                let codes = match &classes.sensitive {
-                    None => HashMap::from([(String::new(), 0)]),
-                    Some(of) => self.codes(of.column.column, &of.values),
-                };
-                let sql = contents(&part.relation, &agreeing.collect::<Vec<_>>(), name.as_deref());
-                self.count_contents(&sql, &codes, &mut audit)?;
+                let agreeing: Vec<String> = agreeing.collect();
+                for of in &classes.sensitive {
+                    let codes = self.codes(of.column.column, &of.values);
+                    let sql = contents(&part.relation, &agreeing, Some(&identifier(&of.column.name)));
+                    self.count_contents(&sql, &codes, &mut audit)?;
+                }
+                if classes.sensitive.is_empty() {
+                    let codes = HashMap::from([(String::new(), 0)]);
+                    self.count_contents(&contents(&part.relation, &agreeing, None), &codes, &mut audit)?;
+                }
                 audit.covered = self.covered(table, classes, assignment)?;
             }
             _ => {}

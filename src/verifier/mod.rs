@@ -53,7 +53,7 @@ pub use people::{
     OtherCoverage, OtherCoverageError, PeopleClaimError, PeopleFacts, RecordedRows, RecordedStatement, RowsLayout,
     SortedHashes, SystemFacts, audit_claim, audit_recorded, decisive_marks, derive_facts, twin_candidates,
 };
-pub use release::contents::{CountedTables, OriginalValues, TableContents};
+pub use release::contents::{AttributeContents, CountedTables, OriginalValues, TableContents};
 pub use release::covered::CoveredColumn;
 pub use release::sequential::groups::JoinError;
 pub use release::sequential::join::{JoinMeasures, ReleaseJoin};

@@ -10,8 +10,8 @@ use crate::verifier::CoveredColumn;
 pub struct RemoteClasses {
     /// The class of each row, from 0, by its quasi-identifiers.
     pub members: RemoteMembers,
-    /// The protected column; `None` where classes only have to be large.
-    pub sensitive: Option<ProtectedRemoteColumn>,
+    /// The protected columns; none where classes only have to be large.
+    pub sensitive: Vec<ProtectedRemoteColumn>,
     /// For each quasi-identifier, the cell of each class.
     pub(super) cells: Vec<Column>,
 }

@@ -97,13 +97,18 @@ impl RemoteOrder<'_> {
             None => "a column that is not published".to_owned(),
         };
         let mut faults = Vec::new();
-        let protected = |of: &DesignedTable| match &of.design {
-            TableDesign::Bucketized(bucketized) => bucketized.single().map(|(attr, _)| attr),
-            TableDesign::Generalized(of) => of.keeps.first()?.protects.attributes().iter().next(),
-            TableDesign::Sliced(sliced) => Some(sliced.plan.sensitive),
-            TableDesign::Plain | TableDesign::Sequential(_) | TableDesign::Decomposed(_) => None,
+        let of_table = |of: &DesignedTable| match &of.design {
+            TableDesign::Bucketized(bucketized) => {
+                bucketized.single().map_or(AttrSet::EMPTY, |(attr, _)| AttrSet::one(attr))
+            }
+            TableDesign::Generalized(of) => {
+                of.keeps.iter().fold(AttrSet::EMPTY, |all, guard| all.union(guard.protects.attributes()))
+            }
+            TableDesign::Sliced(sliced) => AttrSet::one(sliced.plan.sensitive),
+            TableDesign::Plain | TableDesign::Sequential(_) | TableDesign::Decomposed(_) => AttrSet::EMPTY,
         };
-        for protected in prepared.design.tables.iter().filter_map(protected) {
+        let protected = prepared.design.tables.iter().map(of_table).fold(AttrSet::EMPTY, AttrSet::union);
+        for protected in protected.iter() {
             let tied = dependencies.tied(protected, &prepared.dependencies.all);
             if !tied.is_empty() {
                 let mut names: Vec<String> = tied.iter().map(name).collect();

@@ -2,9 +2,9 @@
 
 use super::counts::RemoteCounts;
 use crate::ledger::EarlierDisclosures;
-use crate::microdata::{AttrSet, MAX_ATTRIBUTES};
+use crate::microdata::MAX_ATTRIBUTES;
 use crate::problem::{Fault, Kind, Problem};
-use crate::publication::{Algorithm, Guarantee, Protected, SlicedDiversity, SubmittedRule, Unit};
+use crate::publication::{Algorithm, Guarantee, SlicedDiversity, SubmittedRule, Unit};
 use crate::publish::bucketize::FilledBuckets;
 use crate::publish::{BucketPlan, Decision, Design, DesignedTable, TableDesign};
 use crate::spec::{ClassSplit, InternalUtility, MethodSpec, PeopleChoice, SlicedColumns, Specification};
@@ -103,13 +103,6 @@ fn faults_of_method(method: &MethodSpec) -> Vec<Fault> {
         }
         MethodSpec::Generalize(spec) => {
             fault(spec.split != ClassSplit::Strict, "/method/split", STRICT);
-            let protecting = spec.rules.iter().filter(|rule| rule.protects != Protected::Rows);
-            let protected = protecting.fold(AttrSet::EMPTY, |all, rule| all.union(rule.protects.attributes()));
-            let is_alone = protected.is_empty() || (protected.len() == 1 && protected == spec.sensitive);
-            let detail = format!(
-                "there one sensitive attribute is protected, and no other one stays exact: generalize or drop the others, or {WHOLE}"
-            );
-            fault(!is_alone, "/method/sensitive", &detail);
         }
         MethodSpec::Slicing(spec) => {
             fault(!spec.strict, "/method/split", STRICT);
@@ -164,7 +157,7 @@ pub(super) fn faults_of_design(design: &Design, counts: &RemoteCounts) -> Vec<Fa
                 && bucketized.strata.is_none()
                 && bucketized.closed.is_empty()
         }
-        TableDesign::Generalized(generalized) => generalized.strata.is_none() && generalized.keeps.len() <= 1,
+        TableDesign::Generalized(generalized) => generalized.strata.is_none(),
         TableDesign::Sliced(sliced) => sliced.plan.strata.is_none(),
         TableDesign::Sequential(_) | TableDesign::Decomposed(_) => false,
     };

@@ -4,7 +4,7 @@ use super::classes::RemoteClasses;
 use super::counted::RemoteOrder;
 use super::counts::RemoteCounts;
 use super::members::RemoteMembers;
-use super::planned_tables::{DistinctColumns, PlannedTable, UnplannedError, contents, firsts};
+use super::planned_tables::{DistinctColumns, PlannedTable, UnplannedError, contents, firsts, unknown_values};
 use super::port::{RemoteForm, RemoteTable, RemoteTablePlan};
 use super::published::ProtectedRemoteColumn;
 use crate::control::Control;
@@ -14,7 +14,7 @@ use crate::model::RowGroups;
 use crate::publication::{CellContent, PublishedColumn, TableName};
 use crate::publish::Generalized;
 use crate::publish::generalize::{CountedRows, SharedColumn};
-use crate::verifier::TableContents;
+use crate::verifier::{AttributeContents, TableContents};
 
 /// The table whose classes are made.
 pub(super) struct ClassDesign<'a> {
@@ -26,8 +26,10 @@ pub(super) struct ClassDesign<'a> {
 }
 
 impl ClassDesign<'_> {
-    fn sensitive(&self) -> Option<Attr> {
-        self.generalized.keeps.first().and_then(|guard| guard.protects.attributes().iter().next())
+    /// The protected attributes.
+    fn sensitive(&self) -> AttrSet {
+        let protected = self.generalized.keeps.iter().map(|guard| guard.protects.attributes());
+        protected.fold(AttrSet::EMPTY, AttrSet::union)
     }
 }
 
@@ -54,16 +56,25 @@ impl RemoteOrder<'_> {
         let by_class = all.refined(&shared, control)?;
         let distinct: Vec<&Column> = known.iter().map(|attr| rows.column(attr)).collect();
         let (first_of_class, first_of_member) = (firsts(&by_class), firsts(&all.refined(&distinct, control)?));
-        let sensitive = sensitive.and_then(|attr| counts.protected(attr));
-        let codes = sensitive.as_ref().map(|of| &rows.column(of.attribute).codes);
+        let values = |attr| counts.protected(attr).map(|of| (attr, of.values)).ok_or_else(unknown_values);
+        let sensitive: Vec<(Attr, Vec<Option<String>>)> = sensitive.iter().map(values).collect::<Result<_, _>>()?;
         let class_of = |row: usize| by_class.of_row()[row];
-        let found = contents(&weights, rows.rows(), class_of, |row| codes.map_or(0, |codes| codes.get(row)));
+        let found = |(attr, values): &(Attr, Vec<Option<String>>)| AttributeContents {
+            attribute: Some(*attr),
+            buckets: contents(&weights, rows.rows(), class_of, |row| rows.column(*attr).codes.get(row)),
+            values: values.len(),
+        };
+        let mut found: Vec<AttributeContents> = sensitive.iter().map(found).collect();
+        if found.is_empty() {
+            let buckets = contents(&weights, rows.rows(), class_of, |_| 0);
+            found.push(AttributeContents { attribute: None, buckets, values: 1 });
+        }
+        let contents = TableContents { attributes: found, sizes: None };
         let column = |attribute: Attr| {
             let shared = shown.iter().find(|of: &&SharedColumn| of.attribute == attribute);
             let cells = shared.map_or(CellContent::Exact, |of| of.cells.clone());
             PublishedColumn { attribute, name: names[attribute.index()].clone(), cells }
         };
-        let contents = TableContents::of_buckets(found, sensitive.as_ref().map_or(1, |of| of.values.len()));
         let classes = RemoteClasses {
             members: RemoteMembers {
                 places: attributes.iter().enumerate().filter(|of| known.contains(of.1)).map(|of| of.0).collect(),
@@ -71,7 +82,9 @@ impl RemoteOrder<'_> {
                 set_of: first_of_member.iter().map(|row| class_of(*row as usize)).collect(),
             },
             sensitive: sensitive
-                .map(|of| ProtectedRemoteColumn { column: self.published(of.attribute), values: of.values }),
+                .into_iter()
+                .map(|(attr, values)| ProtectedRemoteColumn { column: self.published(attr), values })
+                .collect(),
             cells: shared.iter().map(|column| column.reordered(&first_of_class)).collect(),
         };
         let (known, form) = (self.all_published(attributes), RemoteForm::Generalized(classes));

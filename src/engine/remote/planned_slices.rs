@@ -17,7 +17,7 @@ use crate::publish::assign::Labels;
 use crate::publish::generalize::CountedRows;
 use crate::publish::slicing::SlicedDesign;
 use crate::random::RandomStreams;
-use crate::verifier::TableContents;
+use crate::verifier::{AttributeContents, TableContents};
 
 /// The table whose buckets are made.
 pub(super) struct SliceDesign<'a> {
@@ -41,7 +41,7 @@ impl RemoteOrder<'_> {
     ) -> Result<PlannedTable, UnplannedError> {
         let protected = counts.protected(sliced.plan.sensitive).ok_or_else(unknown_values)?;
         let (sensitive, known) = (protected.attribute, attributes.without(protected.attribute));
-        let columns = DistinctColumns { known, sensitive: Some(sensitive), counts };
+        let columns = DistinctColumns { known, sensitive: AttrSet::one(sensitive), counts };
         let (rows, weights) = self.distinct_rows(table, columns)?;
         let counted = CountedRows { table: &rows, weights: &weights };
         let made = sliced.counted_buckets(counted, &self.specification.names, control)?;
@@ -63,7 +63,9 @@ impl RemoteOrder<'_> {
         }
         let mut sizes = BTreeMap::new();
         rows_of_bucket.iter().for_each(|rows| *sizes.entry(*rows).or_default() += 1);
-        let contents = TableContents { sizes: Some(sizes), ..TableContents::of_buckets(found, protected.values.len()) };
+        let of_sensitive =
+            AttributeContents { attribute: Some(sensitive), buckets: found, values: protected.values.len() };
+        let contents = TableContents { attributes: vec![of_sensitive], sizes: Some(sizes) };
         let places =
             |of: AttrSet| attributes.iter().enumerate().filter(|at| of.contains(at.1)).map(|at| at.0).collect();
         let slices = RemoteSlices {

@@ -20,7 +20,7 @@ use crate::publish::partition::RowWeights;
 use crate::publish::ranked;
 use crate::publish::ranked::{BucketContent, UseKey, place_filled, plan_buckets};
 use crate::publish::{DesignedTable, PlanError, PlanRefusal, TableDesign};
-use crate::verifier::{OriginalValues, TableContents};
+use crate::verifier::{AttributeContents, OriginalValues, TableContents};
 
 /// A table as it is planned.
 pub(super) struct PlannedTable {
@@ -89,7 +89,7 @@ impl From<RemoteError> for UnplannedError {
 pub(super) struct DistinctColumns<'a> {
     /// The attributes by which rows are parted.
     pub(super) known: AttrSet,
-    pub(super) sensitive: Option<Attr>,
+    pub(super) sensitive: AttrSet,
     pub(super) counts: &'a RemoteCounts,
 }
 
@@ -144,7 +144,8 @@ impl RemoteOrder<'_> {
                 None => plan_buckets(&rows, guarantees, self.key, &name)
                     .map_err(|error| EngineError::bug(error.to_string()))?,
             };
-            contents = TableContents::of_buckets(ranked::contents(&plan.segments), values.len());
+            let buckets = ranked::contents(&plan.segments);
+            contents.attributes.push(AttributeContents { attribute: Some(attr), buckets, values: values.len() });
             let key = UseKey::of_ranks(self.key, &name);
             form = RemoteForm::Bucketized(RemoteBuckets { sensitive: self.published(attr), values, plan, key });
         }
@@ -167,7 +168,7 @@ impl RemoteOrder<'_> {
         table: &mut dyn RemoteTable,
         DistinctColumns { known, sensitive, counts }: DistinctColumns<'_>,
     ) -> Result<(Table, RowWeights), UnplannedError> {
-        let wanted = known.union(sensitive.map_or(AttrSet::EMPTY, AttrSet::one));
+        let wanted = known.union(sensitive);
         let places: Vec<usize> = wanted.iter().map(|attr| self.specification.used[attr.index()]).collect();
         let kinds: Vec<AttributeType> = counts.columns.iter().map(|column| column.kind).collect();
         let found: DistinctRows = table.distinct_rows(&places, MOST_DISTINCT_ROWS)?;
@@ -177,7 +178,7 @@ impl RemoteOrder<'_> {
             let counted = counts.protected(attr).map(|of| of.values).unwrap_or_default();
             rows.column(attr).domain.iter().eq(counted.iter().map(|value| value.as_deref().map(str::as_bytes)))
         };
-        if !sensitive.is_none_or(is_as_counted) {
+        if !sensitive.iter().all(is_as_counted) {
             let detail = "the engine has other protected values in distinct rows than by themselves";
             return Err(EngineError::bug(detail).into());
         }

@@ -160,10 +160,10 @@ pub enum RemoteCheck {
 pub struct RemoteAudit {
     /// How much broke each check; all are listed.
     pub broken: BTreeMap<RemoteCheck, u64>,
-    /// How many buckets of the sensitive part, or classes of the part, have each content; none of a plain table. Of a sliced table the
-    /// rows of a bucket are counted by themselves that agree in the other columns of the last part. Where classes only have to be
-    /// large, their rows count as rows of one value.
-    pub contents: BTreeMap<BucketContent, u64>,
+    /// How many buckets of the sensitive part, or classes of the part, have each content, for each protected column; none of a plain
+    /// table. Of a sliced table the rows of a bucket are counted by themselves that agree in the other columns of the last part. Where
+    /// classes only have to be large, their rows count as rows of one value.
+    pub contents: Vec<BTreeMap<BucketContent, u64>>,
     /// How many buckets of a sliced table have how many rows; none of other tables.
     pub sizes: BTreeMap<u64, u64>,
     /// What stands behind the cells of a generalized table, by the assignment.

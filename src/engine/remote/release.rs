@@ -29,7 +29,8 @@ use crate::report::{
 };
 use crate::verifier;
 use crate::verifier::{
-    Check, CountedTables, CoveredColumn, OriginalValues, TableContents, VerifierInput, VerifierReport,
+    AttributeContents, Check, CountedTables, CoveredColumn, OriginalValues, TableContents, VerifierInput,
+    VerifierReport,
 };
 
 /// Plans a release from counts, has its parts written and audited by the engine that has the rows, and describes it.
@@ -332,8 +333,14 @@ impl PlannedRemotely<'_> {
         }
         let (mut found, mut covered) = (Vec::new(), Vec::new());
         for ((planned, designed), audit) in self.tables.iter().zip(&self.prepared.design.tables).zip(audits) {
-            let sizes = planned.plan.slices().map(|_| audit.sizes);
-            found.push(TableContents { buckets: audit.contents, sizes, values: planned.contents.values });
+            let mut counted = audit.contents.into_iter();
+            // an attribute of which nothing was counted has no content, and its rows are missed
+            let of = |planned: &AttributeContents| AttributeContents {
+                buckets: counted.next().unwrap_or_default(),
+                ..planned.clone()
+            };
+            let attributes = planned.contents.attributes.iter().map(of).collect();
+            found.push(TableContents { attributes, sizes: planned.plan.slices().map(|_| audit.sizes) });
             let known = designed.generalized().map_or(AttrSet::EMPTY, |of| of.quasi_identifiers);
             covered.push(audit.covered.of_columns(known.iter(), |attr| self.counts.columns[attr.index()].kind));
         }

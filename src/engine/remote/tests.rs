@@ -52,6 +52,8 @@ enum EngineFault {
     SmallClass,
     /// What stands behind cells, or how many rows buckets have, is not looked at.
     Uncovered,
+    /// What buckets hold is not counted.
+    Uncounted,
     /// A part lacks a row.
     LostRow,
     /// The assignment cannot be deleted.
@@ -195,13 +197,17 @@ impl RemoteTable for TableInMemory {
             self.count_slices(table, slices, &mut audit);
         }
         if let Some(buckets) = table.buckets() {
-            audit.contents = contents(&buckets.plan.segments);
+            let mut counted = contents(&buckets.plan.segments);
             if self.fault == EngineFault::Gathered {
-                gather(&mut audit.contents);
+                gather(&mut counted);
             }
             if self.fault == EngineFault::OneBucket {
-                audit.contents = BTreeMap::from([(vec![(0, 2)], 1)]);
+                counted = BTreeMap::from([(vec![(0, 2)], 1)]);
             }
+            audit.contents.push(counted);
+        }
+        if self.fault == EngineFault::Uncounted {
+            audit.contents.clear();
         }
         Ok(audit)
     }
@@ -417,7 +423,8 @@ fn every_fault_of_the_engine_keeps_the_release_back() {
     use RemoteCheck::{Buckets, Columns, Content, Linkage, Order, Place};
     let checks = [Content, Buckets, Linkage, Place, Columns, Order];
     let broken = checks.map(EngineFault::Broken).into_iter().chain(checks.map(EngineFault::Unanswered));
-    for fault in broken.chain([EngineFault::OneBucket, EngineFault::LostRow, EngineFault::Kept]) {
+    for fault in broken.chain([EngineFault::OneBucket, EngineFault::Uncounted, EngineFault::LostRow, EngineFault::Kept])
+    {
         let mut table = patients(600).with(fault);
         let result = released(&anatomy(4), &mut table);
         assert!(matches!(result, Err(EngineError::Failed { .. })), "{fault:?}: {result:?}");

@@ -7,8 +7,9 @@ use super::generalized;
 use super::posteriors::{PosteriorTally, posteriors, prior};
 use super::tables_report::TablesReport;
 use crate::microdata::Attr;
-use crate::publication::{EnforcedBy, Guarantee, Protected, PublishedTable};
+use crate::publication::{EnforcedBy, Guarantee, Protected, PublishedTable, TableGuard};
 use crate::verifier::contract::checks::{CheckLog, CheckName, TableFigures};
+use crate::verifier::contract::claim;
 use crate::verifier::contract::input::VerifierInput;
 use crate::verifier::definition::guarantee::BucketShares;
 use crate::verifier::definition::measure::BucketMeasure;
@@ -36,29 +37,29 @@ pub struct OriginalValues {
     pub rows: Vec<u64>,
 }
 
-/// The contents of the buckets or classes of a table with at most one protected attribute, counted in the part that holds it.
+/// The contents of the buckets or classes of a table, counted in the parts that hold its protected attributes.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct TableContents {
-    /// How many buckets have each content: the rows of each value, values rising.
-    pub buckets: BTreeMap<Vec<(u32, u64)>, u64>,
+    /// What they hold of each protected attribute; of nothing, where classes only have to be large; none of a plain table.
+    pub attributes: Vec<AttributeContents>,
     /// How many buckets have how many rows, where contents are of the rows of a bucket that agree in what else their part shows.
     pub sizes: Option<BTreeMap<u64, u64>>,
-    /// The number of values of the attribute, a missing one counted as one. Where there is none, rows count as rows of one value.
+}
+
+/// What the buckets or classes of a table hold of a protected attribute.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct AttributeContents {
+    /// The attribute; of nothing, rows count as rows of one value.
+    pub attribute: Option<Attr>,
+    /// How many buckets have each content: the rows of each value, values rising.
+    pub buckets: BTreeMap<Vec<(u32, u64)>, u64>,
+    /// The number of values of the attribute, a missing one counted as one.
     pub values: usize,
 }
 
-impl TableContents {
-    /// Contents of whole buckets or classes.
-    #[must_use]
-    pub const fn of_buckets(buckets: BTreeMap<Vec<(u32, u64)>, u64>, values: usize) -> Self {
-        Self { buckets, sizes: None, values }
-    }
-
-    /// How many buckets have how many rows.
+impl AttributeContents {
+    /// How many contents have how many rows.
     fn sizes(&self) -> BTreeMap<u64, u64> {
-        if let Some(sizes) = &self.sizes {
-            return sizes.clone();
-        }
         let mut sizes = BTreeMap::new();
         for (content, buckets) in &self.buckets {
             *sizes.entry(content.iter().map(|(_, rows)| rows).sum()).or_default() += buckets;
@@ -66,15 +67,16 @@ impl TableContents {
         sizes
     }
 
-    /// The rows of each value.
-    fn overall(&self) -> Vec<u64> {
+    /// The rows of each value; `None` if there is a content without rows, or a value that the attribute does not have.
+    fn overall(&self) -> Option<Vec<u64>> {
         let mut overall = vec![0; self.values];
         for (content, buckets) in &self.buckets {
             for (value, rows) in content {
-                overall[*value as usize] += rows * buckets;
+                *overall.get_mut(*value as usize)? += rows * buckets;
             }
+            content.iter().any(|(_, rows)| *rows > 0).then_some(())?;
         }
-        overall
+        Some(overall)
     }
 }
 
@@ -91,37 +93,21 @@ pub(in crate::verifier) fn check(
         (of.attribute, input.declared(of.attribute, values))
     };
     let declared: BTreeMap<Attr, DeclaredValues> = protected.iter().map(declared).collect();
-    let declared_of = |attr: Attr| declared.get(&attr).cloned().unwrap_or_default();
     for OriginalValues { attribute, rows, .. } in protected {
-        report.add_known_counts(*attribute, rows.clone(), declared_of(*attribute));
+        report.add_known_counts(*attribute, rows.clone(), declared[attribute].clone());
     }
     if contents.len() != tables.len() {
         log.fail(CheckName::Buckets, "the contents are not those of the tables");
     }
     for (at, (table, contents)) in tables.iter().zip(contents).enumerate() {
+        let found = TableOfContents { input, table, contents, protected, declared: &declared };
+        let figures = found.figures(log);
         if table.is_generalized() {
-            let sizes = contents.buckets.keys().map(|content| content.iter().map(|(_, rows)| rows).sum());
-            generalized::anonymity_of(input, table, sizes, log);
+            generalized::anonymity_of(input, table, figures.sizes.keys().copied(), log);
             if let Some(covered) = covered {
                 super::covered::check(input, table, covered.get(at).map_or(&[], Vec::as_slice), log);
             }
         }
-        let values = contents.buckets.keys().flatten().map(|(value, _)| *value as usize + 1).max();
-        let is_empty = |content: &Vec<(u32, u64)>| content.iter().all(|(_, rows)| *rows == 0);
-        if contents.buckets.keys().any(is_empty) || values.unwrap_or(0) > contents.values {
-            log.fail(CheckName::Buckets, format!("table {}: the contents are no buckets", table.name));
-            continue;
-        }
-        let guarded = table.protection.guards().iter().filter_map(|guard| match guard.protects {
-            Protected::Attribute(attr) => Some(attr),
-            Protected::Joint(_) | Protected::Rows => None,
-        });
-        let guarded: Vec<Attr> = guarded.collect();
-        let (overall, declared) = (contents.overall(), guarded.first().copied().map(declared_of).unwrap_or_default());
-        for &attr in &guarded {
-            report.add_known_counts(attr, overall.clone(), declared_of(attr));
-        }
-        let figures = TableOfContents { input, table, contents, overall, declared }.figures(log);
         report.figures.push(figures);
     }
     report
@@ -131,58 +117,82 @@ struct TableOfContents<'a> {
     input: &'a VerifierInput<'a>,
     table: &'a PublishedTable,
     contents: &'a TableContents,
+    protected: &'a [OriginalValues],
+    /// What the caller declares about protected values.
+    declared: &'a BTreeMap<Attr, DeclaredValues>,
+}
+
+/// What the buckets of a table hold of an attribute, with its values in the whole table.
+struct JudgedContents<'a> {
+    of: &'a AttributeContents,
     overall: Vec<u64>,
-    /// What the caller declares about the protected values.
-    declared: DeclaredValues,
+    declared: &'a DeclaredValues,
 }
 
 impl TableOfContents<'_> {
     fn figures(&self, log: &mut CheckLog) -> TableFigures {
-        let sizes = self.contents.sizes();
-        let (rows, buckets) = (self.overall.iter().sum(), sizes.values().sum());
-        if sizes.contains_key(&0) || sizes.iter().map(|(size, buckets)| size * buckets).sum::<u64>() != rows {
-            log.fail(CheckName::Buckets, format!("table {}: its buckets do not hold its rows", self.table.name));
+        let name = &self.table.name;
+        let found = &self.contents.attributes;
+        let sizes = self.contents.sizes.clone().or_else(|| found.first().map(AttributeContents::sizes));
+        let sizes = sizes.unwrap_or_default();
+        let rows = sizes.iter().map(|(size, buckets)| size * buckets).sum();
+        let expected = if found.is_empty() { 0 } else { self.table.parts.first().map_or(0, |part| part.len) };
+        let are_others = |of: &AttributeContents| self.contents.sizes.is_none() && of.sizes() != sizes;
+        if rows != expected || sizes.contains_key(&0) || found.iter().any(are_others) {
+            log.fail(CheckName::Buckets, format!("table {name}: its buckets do not hold its rows"));
         }
-        let mut figures = TableFigures { rows, buckets, sizes, ..TableFigures::default() };
-        let smallest = figures.sizes.keys().next().copied().unwrap_or(0);
-        for guard in self.table.protection.guards() {
-            let Protected::Attribute(attr) = guard.protects else {
-                log.fail(CheckName::Guarantee, format!("table {}: a guard could not be checked", self.table.name));
+        let smallest = sizes.keys().next().copied().unwrap_or(0);
+        let mut figures = TableFigures { rows, buckets: sizes.values().sum(), sizes, ..TableFigures::default() };
+        if !found.iter().all(|of| self.is_of_original(of)) {
+            log.fail(CheckName::Buckets, format!("table {name}: the contents are not those of the original"));
+        }
+        for guard in self.guards() {
+            let judged = match guard.protects {
+                Protected::Attribute(attr) => self.judged(attr).map(|judged| (attr, judged)),
+                Protected::Joint(_) | Protected::Rows => None,
+            };
+            let Some((attr, judged)) = judged else {
+                log.fail(CheckName::Guarantee, format!("table {name}: a guard could not be checked"));
                 continue;
             };
             for guarantee in &guard.guarantees {
-                let broken = self.broken(*guarantee);
+                let broken = judged.broken(*guarantee);
                 if broken > 0 {
-                    let (name, word) = (self.input.name(attr), guarantee.as_str());
-                    let detail = format!("table {}: {broken} buckets do not keep {word} of {name}", self.table.name);
+                    let (of, word) = (self.input.name(attr), guarantee.as_str());
+                    let detail = format!("table {name}: {broken} buckets do not keep {word} of {of}");
                     log.fail(CheckName::Guarantee, detail);
                 }
             }
-            figures.measures.extend(self.measures(attr));
-            let prior = Some(prior(&self.overall, &[]));
-            figures.posteriors.extend(posteriors(self.tally(), smallest, prior).map(|found| (attr, found)));
+            figures.measures.extend(self.measures(attr, &judged));
+            let prior = Some(prior(&judged.overall, &[]));
+            figures.posteriors.extend(posteriors(judged.tally(), smallest, prior).map(|found| (attr, found)));
         }
         figures
     }
 
-    fn shares(&self) -> impl Iterator<Item = (BucketShares, u64)> {
-        let shares = move |content: &[(u32, u64)]| BucketShares::new(content, &self.overall, &self.declared);
-        self.contents.buckets.iter().map(move |(content, buckets)| (shares(content), *buckets))
+    /// The guards that every bucket must keep.
+    fn guards(&self) -> Vec<TableGuard> {
+        match self.table.is_generalized() {
+            true => claim::promised(self.input, self.table),
+            false => self.table.protection.guards().to_vec(),
+        }
     }
 
-    /// The number of buckets that break a guarantee.
-    fn broken(&self, guarantee: Guarantee) -> u64 {
-        self.shares().filter(|(shares, _)| !shares.satisfies(guarantee)).map(|(_, buckets)| buckets).sum()
+    /// Whether the values of an attribute are those of the original.
+    fn is_of_original(&self, of: &AttributeContents) -> bool {
+        let Some(overall) = of.overall() else { return false };
+        of.attribute.is_none_or(|attr| {
+            self.protected.iter().any(|original| original.attribute == attr && original.rows == overall)
+        })
     }
 
-    fn tally(&self) -> PosteriorTally {
-        let mut tally = PosteriorTally::default();
-        self.shares().for_each(|(shares, buckets)| *tally.entry(shares.posterior()).or_default() += buckets);
-        tally
+    fn judged(&self, attr: Attr) -> Option<JudgedContents<'_>> {
+        let of = self.contents.attributes.iter().find(|of| of.attribute == Some(attr))?;
+        Some(JudgedContents { of, overall: of.overall()?, declared: self.declared.get(&attr)? })
     }
 
     /// The measures of the rules on an attribute that this table enforces.
-    fn measures(&self, attr: Attr) -> BTreeMap<usize, BucketMeasure> {
+    fn measures(&self, attr: Attr, judged: &JudgedContents<'_>) -> BTreeMap<usize, BucketMeasure> {
         let is_enforced = |by: &EnforcedBy| match by {
             EnforcedBy::Guardian { table, .. } | EnforcedBy::Table(table) => *table == self.table.name,
             EnforcedBy::Unreachable => false,
@@ -193,9 +203,28 @@ impl TableOfContents<'_> {
                 && is_enforced(&rule.enforced_by)
                 && BucketMeasure::is_of(rule.guarantee)
         });
-        let worst = |guarantee: Guarantee| {
-            self.shares().map(|(shares, _)| BucketMeasure::new(guarantee, &shares)).reduce(BucketMeasure::worse)
-        };
-        measured.filter_map(|(index, rule)| Some((index, worst(rule.guarantee).flatten()?))).collect()
+        measured.filter_map(|(index, rule)| Some((index, judged.worst(rule.guarantee)?))).collect()
+    }
+}
+
+impl JudgedContents<'_> {
+    fn shares(&self) -> impl Iterator<Item = (BucketShares, u64)> {
+        let shares = move |content: &[(u32, u64)]| BucketShares::new(content, &self.overall, self.declared);
+        self.of.buckets.iter().map(move |(content, buckets)| (shares(content), *buckets))
+    }
+
+    /// The number of buckets that break a guarantee.
+    fn broken(&self, guarantee: Guarantee) -> u64 {
+        self.shares().filter(|(shares, _)| !shares.satisfies(guarantee)).map(|(_, buckets)| buckets).sum()
+    }
+
+    fn worst(&self, guarantee: Guarantee) -> Option<BucketMeasure> {
+        self.shares().map(|(shares, _)| BucketMeasure::new(guarantee, &shares)).reduce(BucketMeasure::worse)?
+    }
+
+    fn tally(&self) -> PosteriorTally {
+        let mut tally = PosteriorTally::default();
+        self.shares().for_each(|(shares, buckets)| *tally.entry(shares.posterior()).or_default() += buckets);
+        tally
     }
 }

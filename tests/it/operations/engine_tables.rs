@@ -141,13 +141,15 @@ async fn parts_of_an_engine_are_served_as_all_others() {
 /// Classes follow from the rows alone, so that they are the same wherever these are.
 #[tokio::test(flavor = "multi_thread")]
 async fn classes_of_an_engine_are_those_of_an_upload() {
-    for cells in ["interval", "by_type", "node"] {
+    let several = json!({"unlisted": "drop", "method": {"type": "generalize", "quasi_identifiers": ["age"],
+        "sensitive": ["ward", "disease"], "guarantees": [{"type": "k_anonymity", "k": 5}, {"type": "l_diversity", "l": 3}]}});
+    for document in ["interval", "by_type", "node"].map(classes).into_iter().chain([several]) {
         // two services: of the same rows the second release would be judged with the first
         let (lake, other) = (Lake::start().await, Lake::start().await);
         let id = lake.registered("", "visits").await;
-        let release = lake.server.publish(&id, classes(cells)).await;
+        let release = lake.server.publish(&id, document.clone()).await;
         let uploaded = other.server.dataset(visits(600)).await;
-        let ordinary = other.server.publish(&uploaded, classes(cells)).await;
+        let ordinary = other.server.publish(&uploaded, document).await;
         let part = lake.server.part(&release, "t1", "rows").await;
         assert_eq!(part, other.server.part(&ordinary, "t1", "rows").await);
         assert!(part.lines().count() == 601 && part.starts_with("age,ward,disease\n"), "{part}");

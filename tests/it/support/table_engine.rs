@@ -18,7 +18,7 @@ use guardian::engine::{
 };
 use guardian::microdata::AttributeType;
 use guardian::privacy::ValueFrequency;
-use guardian::publish::ranked::encoded_cell;
+use guardian::publish::ranked::{BucketContent, encoded_cell};
 use guardian::report::{PartFile, WritingEngine};
 use parquet::arrow::ArrowWriter;
 use sha2::{Digest, Sha256};
@@ -176,6 +176,13 @@ struct PartColumn {
     kind: AttributeType,
 }
 
+/// How many of some sets of rows have each content.
+fn counted<K>(contents: BTreeMap<K, BTreeMap<u32, u64>>) -> BTreeMap<BucketContent, u64> {
+    let mut counted = BTreeMap::new();
+    contents.into_values().for_each(|of| *counted.entry(of.into_iter().collect()).or_default() += 1);
+    counted
+}
+
 fn written(name: &str, files: Vec<PartFile>) -> WrittenRemotePart {
     WrittenRemotePart { name: name.to_owned(), files }
 }
@@ -330,7 +337,7 @@ impl CopiedRows {
             *contents.entry((label, agreeing)).or_default().entry(code as u32).or_default() += 1;
             *sizes.entry(label).or_default() += 1;
         }
-        contents.into_values().for_each(|of| *audit.contents.entry(of.into_iter().collect()).or_default() += 1);
+        audit.contents.push(counted(contents));
         sizes.into_values().for_each(|rows| *audit.sizes.entry(rows).or_default() += 1);
     }
 
@@ -352,20 +359,21 @@ impl CopiedRows {
 
     /// What the classes hold, and what stands behind their cells.
     fn count_classes(&self, table: &RemoteTablePlan, classes: &RemoteClasses, audit: &mut RemoteAudit) {
-        let mut contents: BTreeMap<u32, BTreeMap<u32, u64>> = BTreeMap::new();
+        let mut contents: Vec<BTreeMap<u32, BTreeMap<u32, u64>>> =
+            vec![BTreeMap::new(); classes.sensitive.len().max(1)];
         let mut covered = CoveredCells::new(classes.generalized().len());
         for (row, class) in self.rows.iter().zip(self.sets(table, &classes.members)) {
-            let code = classes.sensitive.as_ref().map_or(0, |of| {
-                of.values.iter().position(|value| value.as_ref() == Some(&row[of.column.column])).unwrap() as u32
-            });
-            *contents.entry(class).or_default().entry(code).or_default() += 1;
+            for (at, contents) in contents.iter_mut().enumerate() {
+                let code = classes.sensitive.get(at).map_or(0, |of| {
+                    of.values.iter().position(|value| value.as_ref() == Some(&row[of.column.column])).unwrap() as u32
+                });
+                *contents.entry(class).or_default().entry(code).or_default() += 1;
+            }
             for (place, (&at, cell)) in classes.generalized().iter().zip(classes.cells(class)).enumerate() {
                 covered.push(place, class, Some(row[table.known[at].column].as_bytes()), cell).unwrap();
             }
         }
-        for content in contents.into_values() {
-            *audit.contents.entry(content.into_iter().collect()).or_default() += 1;
-        }
+        audit.contents.extend(contents.into_iter().map(counted));
         audit.covered = covered;
     }
 
@@ -484,12 +492,12 @@ impl RemoteTable for CopiedRows {
         use RemoteCheck::{Buckets, Columns, Content, Linkage, Order, Place};
         let mut audit = RemoteAudit::default();
         audit.broken.extend([Content, Buckets, Linkage, Place, Columns, Order].map(|check| (check, 0)));
-        let mut contents: BTreeMap<u64, BTreeMap<u32, u64>> = BTreeMap::new();
-        for (label, value) in self.assigned.get(&table.name).into_iter().flatten() {
-            *contents.entry(*label).or_default().entry(*value).or_default() += 1;
-        }
-        for content in contents.into_values() {
-            *audit.contents.entry(content.into_iter().collect()).or_default() += 1;
+        if let Some(assigned) = self.assigned.get(&table.name) {
+            let mut contents: BTreeMap<u64, BTreeMap<u32, u64>> = BTreeMap::new();
+            for (label, value) in assigned {
+                *contents.entry(*label).or_default().entry(*value).or_default() += 1;
+            }
+            audit.contents.push(counted(contents));
         }
         if let Some(classes) = table.classes() {
             self.count_classes(table, classes, &mut audit);

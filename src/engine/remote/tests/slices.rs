@@ -41,7 +41,9 @@ impl TableInMemory {
             let all = rows.values().sum();
             *rows = BTreeMap::from([(0, all)]);
         }
-        contents.into_values().for_each(|of| *audit.contents.entry(of.into_iter().collect()).or_default() += 1);
+        let mut counted = BTreeMap::new();
+        contents.into_values().for_each(|of| *counted.entry(of.into_iter().collect()).or_default() += 1);
+        audit.contents.push(counted);
         sizes.into_values().for_each(|rows| *audit.sizes.entry(rows).or_default() += 1);
         match self.fault {
             EngineFault::SmallClass => _ = audit.sizes.insert(1, 1),
@@ -78,11 +80,11 @@ fn a_release_says_what_its_sliced_buckets_hold() {
 
 #[test]
 fn every_fault_of_written_slices_keeps_the_release_back() {
-    use EngineFault::{Gathered, Kept, LostRow, SmallClass, Uncovered};
+    use EngineFault::{Gathered, Kept, LostRow, SmallClass, Uncounted, Uncovered};
     use RemoteCheck::{Buckets, Columns, Content, Linkage, Order, Place};
     let checks = [Content, Buckets, Linkage, Place, Columns, Order];
     let broken = checks.map(EngineFault::Broken).into_iter().chain(checks.map(EngineFault::Unanswered));
-    for fault in broken.chain([Gathered, Kept, LostRow, SmallClass, Uncovered]) {
+    for fault in broken.chain([Gathered, Kept, LostRow, SmallClass, Uncounted, Uncovered]) {
         let mut table = patients(600).with(fault);
         let result = released(&slicing(&json!({})), &mut table);
         assert!(matches!(result, Err(EngineError::Failed { .. })), "{fault:?}: {result:?}");
