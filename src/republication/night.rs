@@ -242,6 +242,8 @@ impl<'a> NightInProgress<'a> {
             self.tally.ineligible = true;
             return Ok(());
         };
+        // they may be few among many, who need no room for as many again
+        self.state.members.reserve_exact(newcomers.len());
         for founders in founding::deal(newcomers, buckets as usize, &mut streams.stream("republish/founding")) {
             let bucket = self.bucket(founders.iter().map(|founder| founder.value).collect())?;
             for (founder, slot) in founders.iter().zip(0_u16..) {
