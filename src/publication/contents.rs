@@ -5,8 +5,7 @@ use std::ops::Range;
 
 use super::rule::{EnforcedBy, EnforcedRule};
 use super::table::{MethodDetails, PublishedTable, TableName};
-use crate::microdata::formats::csv::LabelledRows;
-use crate::microdata::{Attr, AttrSet, Column};
+use crate::microdata::{Attr, AttrSet, Column, LabelledRows};
 
 /// The outcome of a method: the published tables and the reason each rule holds.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -9,8 +9,8 @@ use sha2::{Digest, Sha256};
 use crate::control::Control;
 use crate::engine::error::EngineError;
 use crate::engine::read_back::hex::hex;
-use crate::microdata::formats::csv::{LabelledRows, RowWriter, header};
-use crate::microdata::{AttributeType, Column, Table};
+use crate::microdata::formats::csv::{RowWriter, header};
+use crate::microdata::{AttributeType, Column, LabelledRows, Table};
 use crate::publication::{
     BucketColumn, CellContent, Part, PartContents, PublishedBytes, PublishedColumn, RowMeaning, TableName,
 };

@@ -2,9 +2,7 @@
 //!
 //! Every value of a domain is rendered once; a row is a concatenation of rendered cells.
 
-use std::ops::Range;
-
-use crate::microdata::{Arena, Codes, Column, Domain};
+use crate::microdata::{Arena, Codes, Column, Domain, LabelledRows};
 
 const DELIMITER: u8 = b',';
 /// Largest number of bytes of a cell, its separator included, in a [`PaddedCell`].
@@ -69,15 +67,6 @@ impl CellTexts {
         index.copy_from_slice(&cell[..8]);
         self.long.get(u64::from_le_bytes(index) as usize)
     }
-}
-
-/// Rows of one bucket; of none where the part has no buckets.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct LabelledRows {
-    /// The label of the bucket.
-    pub label: Option<u32>,
-    /// The rows.
-    pub rows: Range<usize>,
 }
 
 /// Writes rows of columns, each after its bucket where rows have one.
