@@ -10,30 +10,22 @@ use crate::engine::{PublishedRemoteColumn, RemoteCheck};
 pub(super) struct WrittenRelations {
     /// The columns of the source that the release uses.
     pub(super) columns: Vec<String>,
-    /// How its rows were published.
+    /// The parts; the last one holds what is protected.
+    pub(super) parts: Vec<WrittenRows>,
+    /// The rows with their buckets or classes. A plain table has none.
+    pub(super) assignment: String,
+    /// How the rows were published.
     pub(super) form: WrittenForm,
 }
 
 /// How the rows of a table were published.
 pub(super) enum WrittenForm {
     /// As they are.
-    Plain(WrittenRows),
-    /// In parts that buckets link; the last one holds the protected attribute.
-    Bucketed {
-        /// The parts.
-        parts: Vec<WrittenRows>,
-        /// The rows with their buckets.
-        assignment: String,
-    },
-    /// In classes.
-    Generalized {
-        /// The part.
-        part: WrittenRows,
-        /// The places of the quasi-identifiers among its columns.
-        generalized: Vec<usize>,
-        /// The rows with their classes.
-        assignment: String,
-    },
+    Plain,
+    /// In parts that buckets link.
+    Bucketed,
+    /// In classes, with the places of the quasi-identifiers among the columns of the part.
+    Generalized(Vec<usize>),
 }
 
 /// A part as it was written.
@@ -82,15 +74,16 @@ impl WrittenRelations {
     /// The statements of all checks that the engine answers.
     pub(super) fn checks(&self) -> Vec<CountedCheck> {
         match &self.form {
-            WrittenForm::Plain(part) => part.content().into_iter().collect(),
-            WrittenForm::Bucketed { parts, assignment } => self.of_buckets(parts, assignment),
-            WrittenForm::Generalized { part, generalized, assignment } => {
-                self.of_classes(part, generalized, assignment)
+            WrittenForm::Plain => self.parts.iter().filter_map(WrittenRows::content).collect(),
+            WrittenForm::Bucketed => self.of_buckets(),
+            WrittenForm::Generalized(generalized) => {
+                self.parts.iter().flat_map(|part| self.of_classes(part, generalized)).collect()
             }
         }
     }
 
-    fn of_classes(&self, part: &WrittenRows, generalized: &[usize], assignment: &str) -> Vec<CountedCheck> {
+    fn of_classes(&self, part: &WrittenRows, generalized: &[usize]) -> Vec<CountedCheck> {
+        let assignment = &self.assignment;
         let made = ClassStatements { table: "", columns: &self.columns, known: &part.columns, generalized };
         let shown: Vec<String> = (0..generalized.len()).map(ClassStatements::shared).collect();
         let (of_rows, shown) = (format!("(select {} from {assignment}) x", made.named()), list("", &shown));
@@ -108,7 +101,8 @@ impl WrittenRelations {
         ]
     }
 
-    fn of_buckets(&self, parts: &[WrittenRows], assignment: &str) -> Vec<CountedCheck> {
+    fn of_buckets(&self) -> Vec<CountedCheck> {
+        let Self { columns, parts, assignment, .. } = self;
         let union = |of: &dyn Fn((usize, &WrittenRows)) -> String, word: &str| {
             parts.iter().enumerate().map(of).collect::<Vec<_>>().join(word)
         };
@@ -120,7 +114,7 @@ impl WrittenRelations {
         let differs = (1..parts.len()).map(|at| format!("count_if(p = {at}) <> count_if(p = 0)"));
         let differs = differs.collect::<Vec<_>>().join(" or ");
         let mut checks: Vec<CountedCheck> = parts.iter().filter_map(WrittenRows::content).collect();
-        checks.push((RemoteCheck::Linkage, differ("src", assignment, &self.columns)));
+        checks.push((RemoteCheck::Linkage, differ("src", assignment, columns)));
         checks.extend(parts.iter().map(|part| part.linkage(assignment)));
         if !differs.is_empty() {
             let sql =

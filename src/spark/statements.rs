@@ -96,7 +96,7 @@ pub(super) struct BucketStatements<'a> {
 
 impl BucketStatements<'_> {
     fn sensitive(&self) -> String {
-        column(self.buckets.sensitive.column)
+        column(self.buckets.sensitive.column.column)
     }
 
     /// Every row with its number among equal rows and its keyed number. Equal rows are numbered before they are hashed: else they
@@ -146,7 +146,7 @@ impl BucketStatements<'_> {
     pub(super) fn sensitive_part(&self) -> String {
         let (table, label) = (self.table, Self::label("g.lo + x"));
         let file = file_of_bucket(self.buckets.plan.buckets(), self.rows);
-        let name = identifier(&self.buckets.sensitive.name);
+        let name = identifier(&self.buckets.sensitive.column.name);
         let made = format!("select {label} as bucket, g.s from piece_{table} g {}", numbers("(g.hi - g.lo)"));
         format!(
             "select bucket, s as {name}, {file} as {FILE} from ({made}) y distribute by {FILE} sort by {FILE}, bucket, {name} asc nulls first"

@@ -16,9 +16,9 @@ use super::statements::{self, ClassStatements, column};
 use super::write::{engine_cell, part_name};
 use super::written;
 use crate::engine::{
-    CountedGroups, CountedValue, CoveredCells, DistinctRows, InferredRows, PublishedRemoteColumn, RemoteAudit,
-    RemoteBuckets, RemoteCheck, RemoteClasses, RemoteColumn, RemoteError, RemoteForm, RemotePart, RemoteSlices,
-    RemoteTable, RemoteTablePlan, RowSample, WrittenRemotePart,
+    CountedGroups, CountedValue, CoveredCells, DistinctRows, InferredRows, ProtectedRemoteColumn,
+    PublishedRemoteColumn, RemoteAudit, RemoteBuckets, RemoteCheck, RemoteClasses, RemoteColumn, RemoteError,
+    RemoteForm, RemotePart, RemoteSlices, RemoteTable, RemoteTablePlan, RowSample, WrittenRemotePart,
 };
 use crate::microdata::formats::parquet::ParquetFiles;
 use crate::microdata::formats::{IngestLimits, TableReader};
@@ -132,15 +132,15 @@ impl<S: SqlSession> SparkTable<S> {
 
     /// The columns that the release uses: those of its tables.
     fn use_columns(&mut self, table: &RemoteTablePlan) {
-        let of_buckets = table.buckets().map(|buckets| &buckets.sensitive);
+        let of_buckets = table.buckets().map(|buckets| &buckets.sensitive.column);
         let mut places: Vec<usize> = table.known.iter().chain(of_buckets).map(|of| of.column).collect();
         places.sort_unstable();
         self.used = places.into_iter().map(column).collect();
     }
 
     /// The values of a protected column as statements encode them, with their positions.
-    fn codes(&self, place: usize, values: &[Option<String>]) -> HashMap<String, u32> {
-        let kind = self.kinds[place];
+    fn codes(&self, ProtectedRemoteColumn { column, values }: &ProtectedRemoteColumn) -> HashMap<String, u32> {
+        let kind = self.kinds[column.column];
         values.iter().map(|value| engine_cell(kind, value.as_deref())).zip(0..).collect()
     }
 
@@ -175,37 +175,30 @@ impl<S: SqlSession> SparkTable<S> {
             let relation = parquet(&self.folders.part(&part_name(table, &name)));
             WrittenRows { columns, relation }
         };
-        let mut parts: Vec<WrittenRows> = table.parts().into_iter().map(written).collect();
-        let assignment = parquet(&self.folders.staged(&format!("{}.w", table.name)));
-        let form = match &table.form {
-            RemoteForm::Plain => WrittenForm::Plain(parts.remove(0)),
-            RemoteForm::Bucketized(_) | RemoteForm::Sliced(_) => WrittenForm::Bucketed { parts, assignment },
-            RemoteForm::Generalized(classes) => {
-                let generalized = classes.generalized().to_vec();
-                WrittenForm::Generalized { part: parts.remove(0), generalized, assignment }
-            }
-        };
-        WrittenRelations { columns: self.used.clone(), form }
+        WrittenRelations {
+            columns: self.used.clone(),
+            parts: table.parts().into_iter().map(written).collect(),
+            assignment: parquet(&self.folders.staged(&format!("{}.w", table.name))),
+            form: match &table.form {
+                RemoteForm::Plain => WrittenForm::Plain,
+                RemoteForm::Bucketized(_) | RemoteForm::Sliced(_) => WrittenForm::Bucketed,
+                RemoteForm::Generalized(classes) => WrittenForm::Generalized(classes.generalized().to_vec()),
+            },
+        }
     }
 
-    /// What the buckets of a sliced table hold, for the rows that agree in the other columns of the protected part, and their sizes.
-    fn count_slices(
+    /// What the buckets of a part hold of its protected column, for the rows that agree in the other ones.
+    fn count_buckets(
         &mut self,
-        RemoteSlices { sensitive, .. }: &RemoteSlices,
+        sensitive: &ProtectedRemoteColumn,
         part: &WrittenRows,
         audit: &mut RemoteAudit,
     ) -> Result<(), RemoteError> {
         let others = part.columns.iter().filter(|of| of.column != sensitive.column.column);
         let others = others.map(|of| identifier(&of.name));
         let agreeing: Vec<String> = std::iter::once("bucket".to_owned()).chain(others).collect();
-        let codes = self.codes(sensitive.column.column, &sensitive.values);
         let sql = contents(&part.relation, &agreeing, Some(&identifier(&sensitive.column.name)));
-        self.count_contents(&sql, &codes, audit)?;
-        for row in self.session.query(&sizes(&part.relation))? {
-            let [rows, buckets] = &row[..] else { return Err(unexpected()) };
-            audit.sizes.insert(number(rows)?, number(buckets)?);
-        }
-        Ok(())
+        self.count_contents(&sql, &self.codes(sensitive), audit)
     }
 
     /// What stands behind the cells of classes, by the rows with their classes.
@@ -435,33 +428,32 @@ impl<S: SqlSession> RemoteTable for SparkTable<S> {
             let broken = self.numbers(&sql)?;
             *audit.broken.entry(check).or_default() += broken.first().copied().unwrap_or(1);
         }
-        match (&table.form, &relations.form) {
-            (RemoteForm::Bucketized(RemoteBuckets { sensitive, values, .. }), WrittenForm::Bucketed { parts, .. }) => {
-                let name = identifier(&sensitive.name);
-                let codes = self.codes(sensitive.column, values);
-                let part = parts.last().ok_or_else(unexpected)?;
-                let sql = contents(&part.relation, &["bucket".to_owned()], Some(&name));
-                self.count_contents(&sql, &codes, &mut audit)?;
+        let part = relations.parts.last().ok_or_else(unexpected)?;
+        match &table.form {
+            RemoteForm::Plain => {}
+            RemoteForm::Bucketized(RemoteBuckets { sensitive, .. }) => {
+                self.count_buckets(sensitive, part, &mut audit)?
             }
-            (RemoteForm::Sliced(slices), WrittenForm::Bucketed { parts, .. }) => {
-                let part = parts.last().ok_or_else(unexpected)?;
-                self.count_slices(slices, part, &mut audit)?;
+            RemoteForm::Sliced(RemoteSlices { sensitive, .. }) => {
+                self.count_buckets(sensitive, part, &mut audit)?;
+                for row in self.session.query(&sizes(&part.relation))? {
+                    let [rows, buckets] = &row[..] else { return Err(unexpected()) };
+                    audit.sizes.insert(number(rows)?, number(buckets)?);
+                }
             }
-            (RemoteForm::Generalized(classes), WrittenForm::Generalized { part, assignment, .. }) => {
+            RemoteForm::Generalized(classes) => {
                 let agreeing = classes.generalized().iter().map(|&at| identifier(&table.known[at].name));
                 let agreeing: Vec<String> = agreeing.collect();
                 for of in &classes.sensitive {
-                    let codes = self.codes(of.column.column, &of.values);
                     let sql = contents(&part.relation, &agreeing, Some(&identifier(&of.column.name)));
-                    self.count_contents(&sql, &codes, &mut audit)?;
+                    self.count_contents(&sql, &self.codes(of), &mut audit)?;
                 }
                 if classes.sensitive.is_empty() {
                     let codes = HashMap::from([(String::new(), 0)]);
                     self.count_contents(&contents(&part.relation, &agreeing, None), &codes, &mut audit)?;
                 }
-                audit.covered = self.covered(table, classes, assignment)?;
+                audit.covered = self.covered(table, classes, &relations.assignment)?;
             }
-            _ => {}
         }
         self.read_files(table, &mut audit)?;
         Ok(audit)

@@ -17,7 +17,7 @@ use super::source::SparkSource;
 use super::statements::{self, BucketStatements, ClassStatements, SliceStatements, column};
 use super::table::offered;
 use super::written;
-use crate::engine::{PublishedRemoteColumn, RemoteBuckets};
+use crate::engine::{ProtectedRemoteColumn, PublishedRemoteColumn, RemoteBuckets};
 use crate::publication::Guarantee;
 use crate::publish::ranked::{UseKey, plan_buckets};
 use crate::random::ReleaseKey;
@@ -31,8 +31,10 @@ fn published(column: usize, name: &str) -> PublishedRemoteColumn {
 fn buckets() -> RemoteBuckets {
     let key = ReleaseKey::from_bytes([5; 32]);
     RemoteBuckets {
-        sensitive: published(2, "disease"),
-        values: ["flu", "gout", "kuru"].map(|value| Some(value.to_owned())).to_vec(),
+        sensitive: ProtectedRemoteColumn {
+            column: published(2, "disease"),
+            values: ["flu", "gout", "kuru"].map(|value| Some(value.to_owned())).to_vec(),
+        },
         plan: plan_buckets(&[4, 4, 1], &[Guarantee::LDiversity { l: 2 }], &key, "t1").unwrap(),
         key: UseKey::of_ranks(&key, "t1"),
     }
@@ -82,17 +84,21 @@ fn texts_of_audits() -> Vec<String> {
         columns,
         relation: format!("parquet.`/release/{relation}`"),
     };
-    let relations = |form| WrittenRelations { columns: columns.clone(), form };
-    let disease = || vec![published(2, "disease")];
-    let parts = vec![rows("t1.qi", known.clone()), rows("t1.sa", disease())];
-    let buckets = WrittenForm::Bucketed { parts, assignment: "parquet.`/scratch/t1.w`".to_owned() };
-    let parts = vec![rows("t4.c1", known[..1].to_vec()), rows("t4.c2", [&known[1..], &disease()[..]].concat())];
-    let slices = WrittenForm::Bucketed { parts, assignment: "parquet.`/scratch/t4.w`".to_owned() };
-    let classes = WrittenForm::Generalized {
-        part: rows("t3.rows", known.clone()),
-        generalized: vec![1],
-        assignment: "parquet.`/scratch/t3.w`".to_owned(),
+    let relations = |name: &str, parts, form| WrittenRelations {
+        columns: columns.clone(),
+        parts,
+        assignment: format!("parquet.`/scratch/{name}.w`"),
+        form,
     };
+    let disease = || vec![published(2, "disease")];
+    let bucketized = vec![rows("t1.qi", known.clone()), rows("t1.sa", disease())];
+    let sliced = vec![rows("t4.c1", known[..1].to_vec()), rows("t4.c2", [&known[1..], &disease()[..]].concat())];
+    let all = [
+        relations("t1", bucketized, WrittenForm::Bucketed),
+        relations("t4", sliced, WrittenForm::Bucketed),
+        relations("t3", vec![rows("t3.rows", known.clone())], WrittenForm::Generalized(vec![1])),
+        relations("t2", vec![rows("t2.rows", known.clone())], WrittenForm::Plain),
+    ];
     let made = ClassStatements { table: "t3", columns: &columns, known: &known, generalized: &[1] };
     let mut texts = vec![
         contents("parquet.`/release/t1.sa`", &["bucket".to_owned()], Some("`disease`")),
@@ -100,8 +106,7 @@ fn texts_of_audits() -> Vec<String> {
         made.covered("parquet.`/scratch/t3.w`"),
         sizes("parquet.`/release/t4.c2`"),
     ];
-    let forms = [buckets, slices, classes, WrittenForm::Plain(rows("t2.rows", known.clone()))];
-    texts.extend(forms.into_iter().flat_map(|form| relations(form).checks()).map(|(_, sql)| sql));
+    texts.extend(all.into_iter().flat_map(|relations| relations.checks()).map(|(_, sql)| sql));
     texts
 }
 
@@ -115,7 +120,7 @@ fn texts_hold_no_key_no_plan_and_no_value() {
     let buckets = buckets();
     for text in texts() {
         assert!(!text.contains(buckets.key.digits()), "{text}");
-        assert!(buckets.values.iter().flatten().all(|value| !text.contains(value)), "{text}");
+        assert!(buckets.sensitive.values.iter().flatten().all(|value| !text.contains(value)), "{text}");
     }
 }
 

@@ -11,8 +11,8 @@ use super::statements::{self, BucketStatements, ClassStatements, SliceStatements
 use super::table::{SparkTable, unexpected};
 use super::written;
 use crate::engine::{
-    RemoteBuckets, RemoteClasses, RemoteError, RemoteForm, RemoteMembers, RemotePart, RemoteSlices, RemoteTablePlan,
-    WrittenRemotePart,
+    ProtectedRemoteColumn, RemoteBuckets, RemoteClasses, RemoteError, RemoteForm, RemoteMembers, RemotePart,
+    RemoteSlices, RemoteTablePlan, WrittenRemotePart,
 };
 use crate::publish::ranked::encoded_cell;
 
@@ -52,8 +52,9 @@ impl<S: SqlSession> SparkTable<S> {
     ) -> Result<(), RemoteError> {
         let labels = buckets.plan.labels;
         let whole = |number: u64| SqlValue::Integer(number as i64);
-        let kind = self.kinds[buckets.sensitive.column];
-        let texts: Vec<String> = buckets.values.iter().map(|value| engine_cell(kind, value.as_deref())).collect();
+        let ProtectedRemoteColumn { column, values } = &buckets.sensitive;
+        let kind = self.kinds[column.column];
+        let texts: Vec<String> = values.iter().map(|value| engine_cell(kind, value.as_deref())).collect();
         let map = [labels.factor, labels.shift, labels.buckets].map(whole);
         let (mut segments, mut pieces) = (Vec::new(), Vec::new());
         for of in &buckets.plan.segments {
@@ -61,7 +62,7 @@ impl<S: SqlSession> SparkTable<S> {
             let places = [of.position, of.base, of.buckets].map(whole);
             let row = [SqlValue::Text(texts[value].clone()), whole(of.first), whole(of.end)];
             segments.push([row.as_slice(), &places, &map].concat());
-            let shown = buckets.values[value].clone().map_or(SqlValue::Null, SqlValue::Text);
+            let shown = values[value].clone().map_or(SqlValue::Null, SqlValue::Text);
             for first in (of.first..of.end).step_by(PIECE as usize) {
                 let end = of.end.min(first + PIECE);
                 let row = [shown.clone(), whole(first - of.first), whole(end - of.first)];

@@ -9,7 +9,7 @@ use super::limits::{MOST_DISTINCT_ROWS, unsupported};
 use super::planned_classes::ClassDesign;
 use super::planned_slices::SliceDesign;
 use super::port::{RemoteBuckets, RemoteError, RemoteForm, RemoteTable, RemoteTablePlan};
-use super::published::PublishedRemoteColumn;
+use super::published::{ProtectedRemoteColumn, PublishedRemoteColumn};
 use crate::control::{Cancelled, Control};
 use crate::engine::error::EngineError;
 use crate::engine::prepare::annotations::annotate_trees;
@@ -147,7 +147,8 @@ impl RemoteOrder<'_> {
             let buckets = ranked::contents(&plan.segments);
             contents.attributes.push(AttributeContents { attribute: Some(attr), buckets, values: values.len() });
             let key = UseKey::of_ranks(self.key, &name);
-            form = RemoteForm::Bucketized(RemoteBuckets { sensitive: self.published(attr), values, plan, key });
+            let sensitive = ProtectedRemoteColumn { column: self.published(attr), values };
+            form = RemoteForm::Bucketized(RemoteBuckets { sensitive, plan, key });
         }
         let sensitive = single.map_or(AttrSet::EMPTY, |(attr, _)| AttrSet::one(attr));
         let known = self.all_published(designed.attributes.minus(sensitive));

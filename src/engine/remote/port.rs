@@ -5,7 +5,7 @@ use std::fs::File;
 
 use super::classes::{CoveredCells, RemoteClasses};
 use super::distinct_rows::DistinctRows;
-use super::published::PublishedRemoteColumn;
+use super::published::{ProtectedRemoteColumn, PublishedRemoteColumn};
 use super::sample::RowSample;
 use super::slices::RemoteSlices;
 use crate::control::Control;
@@ -79,7 +79,7 @@ impl RemoteTablePlan {
         match &self.form {
             RemoteForm::Plain | RemoteForm::Generalized(_) => vec![part("rows", self.known.clone())],
             RemoteForm::Bucketized(buckets) => {
-                vec![part("qi", self.known.clone()), part("sa", vec![buckets.sensitive.clone()])]
+                vec![part("qi", self.known.clone()), part("sa", vec![buckets.sensitive.column.clone()])]
             }
             RemoteForm::Sliced(slices) => {
                 let columns = |places: &Vec<usize>| places.iter().map(|&at| self.known[at].clone()).collect();
@@ -119,10 +119,8 @@ pub struct RemotePart {
 
 /// The buckets of a table.
 pub struct RemoteBuckets {
-    /// The sensitive column.
-    pub sensitive: PublishedRemoteColumn,
-    /// Its values in canonical order; the codes of the plan are positions here.
-    pub values: Vec<Option<String>>,
+    /// The sensitive column. The codes of the plan are positions among its values.
+    pub sensitive: ProtectedRemoteColumn,
     /// Where the rows of each value go.
     pub plan: RankedPlan,
     /// The key of the ranks.

@@ -9,7 +9,7 @@ pub struct PublishedRemoteColumn {
     pub name: String,
 }
 
-/// The protected column of classes or of a sliced table.
+/// A column that a table protects.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ProtectedRemoteColumn {
     /// The column.

@@ -274,7 +274,7 @@ impl CopiedRows {
     /// of its value.
     fn labels(&self, buckets: &RemoteBuckets, used: &[usize]) -> Vec<(u64, u32)> {
         let codes: BTreeMap<&str, u32> =
-            buckets.values.iter().zip(0..).map(|(value, code)| (value.as_deref().unwrap(), code)).collect();
+            buckets.sensitive.values.iter().zip(0..).map(|(value, code)| (value.as_deref().unwrap(), code)).collect();
         let mut copies: BTreeMap<Vec<&str>, u64> = BTreeMap::new();
         let mut ranked: BTreeMap<u32, Vec<RankedRow<'_>>> = BTreeMap::new();
         for (place, row) in self.rows.iter().enumerate() {
@@ -284,7 +284,7 @@ impl CopiedRows {
             let encoded: String = cells.iter().map(|cell| encoded_cell(Some(*cell))).collect();
             let text = format!("{}{encoded}{}", buckets.key.digits(), encoded_cell(Some(&copy.to_string())));
             let first: [u8; 8] = Sha256::digest(text)[..8].try_into().unwrap();
-            let value = codes[row[buckets.sensitive.column].as_str()];
+            let value = codes[row[buckets.sensitive.column.column].as_str()];
             let number = u64::from_be_bytes(first) >> 4;
             ranked.entry(value).or_default().push(RankedRow { number, cells, copy: *copy, place });
         }
@@ -478,10 +478,11 @@ impl RemoteTable for CopiedRows {
                 return Ok(vec![written("rows", self.write_part(&name("rows"), &[], self.rows.clone(), &columns))]);
             }
         };
-        let used: BTreeSet<usize> = columns.iter().map(|of| of.place).chain([buckets.sensitive.column]).collect();
+        let used: BTreeSet<usize> =
+            columns.iter().map(|of| of.place).chain([buckets.sensitive.column.column]).collect();
         let assigned = self.labels(buckets, &used.into_iter().collect::<Vec<_>>());
         let labels: Vec<u64> = assigned.iter().map(|(label, _)| *label).collect();
-        let sensitive = [self.own(buckets.sensitive.column, &buckets.sensitive.name)];
+        let sensitive = [self.own(buckets.sensitive.column.column, &buckets.sensitive.column.name)];
         let known = self.write_part(&name("qi"), &labels, self.rows.clone(), &columns);
         let sensitive = self.write_part(&name("sa"), &labels, self.rows.clone(), &sensitive);
         self.assigned.insert(table.name.clone(), assigned);
