@@ -89,7 +89,7 @@ def visits(folder):
 
 
     known = ["day", "emergency", "ward", "weight", "fee", "admitted", "clock"]
-    method = {"type": "generalize", "quasi_identifiers": known, "sensitive": ["d"],
+    method = {"type": "generalize", "quasi_identifiers": known, "sensitive": ["d", "p"],
               "guarantees": [{"type": "k_anonymity", "k": 7}, {"type": "distinct_l_diversity", "l": 2}]}
     specification = {"unlisted": "drop", "method": method}
     (Path(folder) / "visits-classes.json").write_text(json.dumps(specification), encoding="utf-8")

@@ -136,6 +136,14 @@ impl Design {
         if faults.is_empty() { Ok(()) } else { Err(PlanRefusal(faults)) }
     }
 
+    /// Gives up the design of a table that violates, as a whole, the guarantee of its buckets.
+    pub fn refute(&mut self, violation: WholeTableViolation) {
+        for rule in &mut self.rules {
+            rule.largest_l = rule.largest_l.min(violation.largest_l());
+        }
+        self.decision = Decision::NotDiverse(violation);
+    }
+
     /// Faults of the rejections of a rule that have this rank.
     fn faults_of_rank<'a>(
         &'a self,

@@ -1,7 +1,6 @@
 //! The plan of a release of a table in another engine.
 
 use super::counted::{RemoteOrder, clearing};
-use super::planned_tables::UnplannedError;
 use super::port::{RemoteError, RemoteTable};
 use super::release::PlannedRemotely;
 use crate::control::Control;
@@ -32,17 +31,17 @@ pub fn plan_remotely(
 fn planned(order: &RemoteOrder<'_>, table: &mut dyn RemoteTable, control: &Control) -> Result<Plan, EngineError> {
     let mut counted = order.counted(table, control)?;
     let mut faults = std::mem::take(&mut counted.faults);
-    let prepared = match faults.is_empty().then(|| order.tables(&counted, table, control)) {
+    let tables = faults.is_empty().then(|| order.tables(&mut counted, table, control)).transpose()?;
+    let prepared = match tables {
         Some(Ok(tables)) => {
             let planned = PlannedRemotely::new(order, counted, tables);
             faults = planned.faults(control)?;
             planned.prepared
         }
-        Some(Err(UnplannedError::Refused(PlanRefusal(of_rows)))) => {
+        Some(Err(PlanRefusal(of_rows))) => {
             faults = of_rows;
             counted.prepared
         }
-        Some(Err(stopped)) => return Err(stopped.into()),
         None => counted.prepared,
     };
     let mut plan = assess(order.specification, order.earlier, &prepared, faults, Vec::new());

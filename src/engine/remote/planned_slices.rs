@@ -44,7 +44,7 @@ impl RemoteOrder<'_> {
         let columns = DistinctColumns { known, sensitive: AttrSet::one(sensitive), counts };
         let (rows, weights) = self.distinct_rows(table, columns)?;
         let counted = CountedRows { table: &rows, weights: &weights };
-        let made = sliced.counted_buckets(counted, &self.specification.names, control)?;
+        let made = sliced.counted_buckets(counted, control)?.map_err(UnplannedError::NotDiverse)?;
         let buckets = made.buckets;
         let labels = Labels::of_table(&name, buckets, &RandomStreams::Keyed(self.key.clone())).of_rows(made);
         let all = RowGroups::whole(rows.rows());

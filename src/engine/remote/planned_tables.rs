@@ -13,12 +13,14 @@ use super::published::{ProtectedRemoteColumn, PublishedRemoteColumn};
 use crate::control::{Cancelled, Control};
 use crate::engine::error::EngineError;
 use crate::engine::prepare::annotations::annotate_trees;
+use crate::engine::prepare::feasible;
 use crate::microdata::{Attr, AttrSet, AttributeType, Table};
 use crate::model::RowGroups;
 use crate::publication::{PublishedColumn, TableName};
 use crate::publish::partition::RowWeights;
 use crate::publish::ranked;
 use crate::publish::ranked::{BucketContent, UseKey, place_filled, plan_buckets};
+use crate::publish::slicing::WholeTableViolation;
 use crate::publish::{DesignedTable, PlanError, PlanRefusal, TableDesign};
 use crate::verifier::{AttributeContents, OriginalValues, TableContents};
 
@@ -35,17 +37,10 @@ pub(super) struct PlannedTable {
 pub(super) enum UnplannedError {
     /// The table has faults, or more than can be planned from.
     Refused(PlanRefusal),
+    /// The whole table violates the guarantee of its buckets.
+    NotDiverse(WholeTableViolation),
     /// Cancelled, or failed.
     Stopped(EngineError),
-}
-
-impl From<UnplannedError> for EngineError {
-    fn from(error: UnplannedError) -> Self {
-        match error {
-            UnplannedError::Refused(refusal) => refusal.into(),
-            UnplannedError::Stopped(error) => error,
-        }
-    }
 }
 
 impl From<EngineError> for UnplannedError {
@@ -102,11 +97,32 @@ impl RemoteOrder<'_> {
         }
     }
 
-    /// Plans the tables of a release without faults. Classes and sliced tables are made of the distinct rows of the table.
+    /// Plans the tables of a release without faults. Classes and sliced tables are made of the distinct rows of the table, which may
+    /// show that the design cannot be made: it then says so.
     ///
     /// # Errors
-    /// [`UnplannedError`]
+    /// [`EngineError`]; the faults of what is refused.
     pub(super) fn tables(
+        &self,
+        counted: &mut CountedRelease,
+        table: &mut dyn RemoteTable,
+        control: &Control,
+    ) -> Result<Result<Vec<PlannedTable>, PlanRefusal>, EngineError> {
+        match self.all_tables(counted, table, control) {
+            Ok(tables) => Ok(Ok(tables)),
+            Err(UnplannedError::Refused(refusal)) => Ok(Err(refusal)),
+            Err(UnplannedError::NotDiverse(violation)) => {
+                counted.prepared.design.refute(violation);
+                match feasible(&counted.prepared, self.specification) {
+                    Err(refusal) => Ok(Err(refusal)),
+                    Ok(()) => Err(EngineError::bug("a refuted design has no fault")),
+                }
+            }
+            Err(UnplannedError::Stopped(error)) => Err(error),
+        }
+    }
+
+    fn all_tables(
         &self,
         CountedRelease { prepared, counts, .. }: &CountedRelease,
         table: &mut dyn RemoteTable,

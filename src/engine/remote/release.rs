@@ -46,9 +46,9 @@ pub fn release_remotely(
     control: &Control,
 ) -> Result<AuditedRelease, EngineError> {
     clearing(table, |table| {
-        let counted = order.counted(table, control)?;
+        let mut counted = order.counted(table, control)?;
         refuse(counted.faults.clone())?;
-        let tables = order.tables(&counted, table, control)?;
+        let tables = order.tables(&mut counted, table, control)??;
         let planned = PlannedRemotely::new(order, counted, tables);
         refuse(planned.faults(control)?)?;
         planned.made(table, output, control)

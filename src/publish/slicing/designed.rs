@@ -7,7 +7,7 @@ use crate::microdata::{Attr, AttrSet, Table};
 use crate::problem::{Fault, Kind};
 use crate::publication::TableGuard;
 use crate::publish::assign::BucketAssignment;
-use crate::publish::error::{PlanError, PlanRefusal};
+use crate::publish::error::PlanError;
 use crate::publish::generalize::CountedRows;
 
 /// A sliced table whose columns are decided.
@@ -34,18 +34,16 @@ impl SlicedDesign {
     /// are strict, and every bucket keeps the guarantee.
     ///
     /// # Errors
-    /// [`PlanError`] with the proof, in these names of attributes, if the whole table violates the guarantee, or on cancellation.
+    /// [`PlanError`] on cancellation.
     pub fn counted_buckets(
         &self,
         rows: CountedRows<'_>,
-        names: &[String],
         control: &Control,
-    ) -> Result<BucketAssignment, PlanError> {
-        let made = self.plan.counted_buckets(rows, &self.columns, control);
-        made.map_err(|error| match WholeTableViolation::from_error(error, &self.columns, self.plan.sensitive) {
-            Ok(violation) => PlanRefusal(vec![violation.fault(names)]).into(),
-            Err(error) => error.into(),
-        })
+    ) -> Result<Result<BucketAssignment, WholeTableViolation>, PlanError> {
+        match self.plan.counted_buckets(rows, &self.columns, control) {
+            Ok(made) => Ok(Ok(made)),
+            Err(error) => Ok(Err(WholeTableViolation::from_error(error, &self.columns, self.plan.sensitive)?)),
+        }
     }
 }
 
@@ -82,13 +80,18 @@ impl WholeTableViolation {
         }
     }
 
+    /// The largest l that is left, without excluded values.
+    pub(in crate::publish) const fn largest_l(&self) -> u64 {
+        self.of / if self.most == 0 { 1 } else { self.most }
+    }
+
     /// The fault with the proof. `names` are the dataset names of the attributes.
     pub(in crate::publish) fn fault(&self, names: &[String]) -> Fault {
         let Self { known, sensitive, most, of, joined } = *self;
         let sensitive = names[sensitive.index()].as_str();
         let known: Vec<&str> = known.iter().map(|attr| names[attr.index()].as_str()).collect();
         let among = if known.is_empty() { String::new() } else { format!(" that are alike in {}", known.join(", ")) };
-        let largest = of / most.max(1);
+        let largest = self.largest_l();
         let found = match joined {
             false => format!("of {of} rows{among} {most} have one value of {sensitive}"),
             true => format!(

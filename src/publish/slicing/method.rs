@@ -58,7 +58,7 @@ pub fn plan(spec: &SlicingSpec, input: &PlanInput<'_>, control: &Control) -> Res
     {
         let mut violation = WholeTableViolation::from_error(error, &columns, plan.sensitive)?;
         violation.known = violation.known.union(constant.attributes);
-        rule.largest_l = rule.largest_l.min(violation.of / violation.most.max(1));
+        rule.largest_l = rule.largest_l.min(violation.largest_l());
         decision = Decision::NotDiverse(violation);
     }
     let mut design = design(plan, columns, rule, decision);

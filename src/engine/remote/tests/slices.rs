@@ -120,6 +120,7 @@ fn a_column_that_reveals_the_disease_is_refused_with_proof() {
     let plan = planned(&slicing(&json!({})), &mut table).unwrap();
     let [problem] = &plan.problems[..] else { panic!("{:?}", plan.problems) };
     assert!(!plan.feasible && problem.to_string().contains("alike in ward"), "{problem}");
+    assert_eq!(plan.rules[0].largest_l, 1, "{:?}", plan.rules);
     let detail = refused(released(&slicing(&json!({})), &mut table));
     assert!(detail.contains("alike in ward"), "{detail}");
     assert_eq!(table.written, 0);
