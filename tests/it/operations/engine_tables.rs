@@ -4,10 +4,12 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs;
 use std::sync::Arc;
+use std::time::Duration;
 
 use reqwest::Method;
 use serde_json::{Value, json};
 use tempfile::TempDir;
+use tokio::sync::oneshot;
 
 use crate::support::harness::{Answer, Server, kind, text};
 use crate::support::table_engine::{EngineFault, FileEngine};
@@ -274,8 +276,9 @@ async fn a_dataset_purged_during_its_job_is_not_published() {
     let purge = async {
         lake.server.delete(&format!("/v1/datasets/{id}")).await.ok(200);
     };
-    let (job, ()) =
-        tokio::join!(lake.server.job(&id, anatomy(4)), lake.engine.meanwhile(EngineFault::SlowWriting, purge));
+    // the engine is to wait before it is asked
+    let ((), job) =
+        tokio::join!(lake.engine.meanwhile(EngineFault::SlowWriting, purge), lake.server.job(&id, anatomy(4)));
     let job = job.ok(200);
     assert_eq!((&job["status"], kind(&job["problem"])), (&json!("refused"), "gone"), "{job:#}");
     assert_eq!(lake.server.get("/v1/releases").await.ok(200)["items"], json!([]));
@@ -288,14 +291,25 @@ async fn a_caller_who_has_gone_registers_nothing() {
     let lake = Lake::start().await;
     let body = json!({"engine": "lake", "table": "open.visits"});
     let request = lake.server.request(Method::POST, "/v1/datasets/by-reference").json(&body);
-    let asked = tokio::spawn(request.send());
-    // the connection ends with the task
-    lake.engine.meanwhile(EngineFault::SlowCopy, async { asked.abort() }).await;
-    assert!(asked.await.is_err_and(|error| error.is_cancelled()));
+    let (leave, left) = oneshot::channel();
+    let asked = async {
+        tokio::select! {
+            _ = request.send() => panic!("the engine waits"),
+            // the connection ends with the request
+            _ = left => {}
+        }
+    };
+    let gone = async {
+        leave.send(()).unwrap();
+        // until the service has seen it
+        tokio::time::sleep(Duration::from_millis(500)).await;
+    };
+    // the engine is to wait before it is asked
+    tokio::join!(lake.engine.meanwhile(EngineFault::SlowCopy, gone), asked);
     // another registration ends after the first one
     lake.registered("name=second", "visits").await;
     while lake.engine.copies() > 0 {
-        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+        tokio::time::sleep(Duration::from_millis(20)).await;
     }
     let listed = lake.server.get("/v1/datasets").await.ok(200);
     let names: Vec<&Value> = listed["items"].as_array().unwrap().iter().map(|of| &of["name"]).collect();
