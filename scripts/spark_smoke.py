@@ -3,6 +3,7 @@
     spark_smoke.py tables FOLDER           the vectors as Parquet, each with its specification
     spark_smoke.py visits FOLDER           a table of every type, as one file too, with specifications; others that are refused
     spark_smoke.py parquet CSV FOLDER      a table as Parquet, in several files
+    spark_smoke.py catalog FOLDER TABLE    a table of the catalog of the engine, from a folder of Parquet files
     spark_smoke.py vectors WORK            the parts of the vectors are the expected ones
     spark_smoke.py plans PLAN PLAN         two plans count the same of what no rule prevents
     spark_smoke.py same RELEASE RELEASE    two releases hold the same rows in the same files
@@ -101,6 +102,15 @@ def visits(folder):
 
 def parquet(path, folder):
     put(pyarrow.csv.read_csv(path), Path(folder))
+
+
+def catalog(folder, table):
+    from pyspark.sql.connect.session import SparkSession
+
+    spark = SparkSession.builder.remote("sc://127.0.0.1:15012").getOrCreate()
+    spark.sql(f"create database {table.rpartition('.')[0]}").collect()
+    spark.sql(f"create table {table} using parquet as select * from parquet.`{folder}`").collect()
+    spark.stop()
 
 
 def rows(release, part):
@@ -244,5 +254,5 @@ def secrets(work, key):
 
 
 if __name__ == "__main__":
-    commands = [tables, visits, parquet, vectors, plans, same, equal, service, queued, ended, secrets]
+    commands = [tables, visits, parquet, catalog, vectors, plans, same, equal, service, queued, ended, secrets]
     {command.__name__: command for command in commands}[sys.argv[1]](*sys.argv[2:])

@@ -36,8 +36,10 @@ fi
 python3 -m venv "$work/venv"
 "$work/venv/bin/pip" install --quiet pyarrow duckdb
 if [[ -z ${SPARK_HOME:-} ]]; then
-    "$work/venv/bin/pip" install --quiet pyspark==4.3.0
+    "$work/venv/bin/pip" install --quiet 'pyspark[connect]==4.3.0'
     SPARK_HOME=$("$work/venv/bin/python" -c 'import os, pyspark; print(os.path.dirname(pyspark.__file__))')
+else
+    "$work/venv/bin/pip" install --quiet pyspark-client==4.2.0
 fi
 export SPARK_HOME
 cargo build --locked --quiet --features spark --bin guardian --example census
@@ -146,6 +148,11 @@ for form in classes slices; do
     compared "$work/lake/visits" "$work/lake/visits-$form.json" "$work/lake/visits.parquet" "$work/out/visits-$form"
 done
 echo "classes and slices: the parts are those of the ordinary engine"
+
+# by its name in the catalog, the table is the same
+check catalog "$work/lake/adult" open.adult
+publish spark_catalog.open.adult "$work/slices.json" "$work/out/catalog" "$key"
+check same "$work/out/slices" "$work/out/catalog"
 
 # a service publishes what it registers, and goes on with a job after it was killed
 served() {
