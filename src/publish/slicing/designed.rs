@@ -31,7 +31,7 @@ impl SlicedDesign {
     }
 
     /// Decides the bucket of each row of a table whose rows stand for several. The columns are exact and share no attribute, splits
-    /// are strict, and every bucket keeps the guarantee.
+    /// are strict, and every bucket keeps the guarantee. There are no buckets, but a proof, if the whole table violates it.
     ///
     /// # Errors
     /// [`PlanError`] on cancellation.

@@ -135,10 +135,13 @@ fn classes_that_need_rows_are_refused() {
 fn classes_that_show_the_chapter_of_a_disease_are_refused() {
     let mut table = patients(600);
     table.rows.iter_mut().for_each(|row| row[1] = format!("chapter of {}", &row[2][..1]));
-    let mut table = TableInMemory::new(&["age", "ward", "disease"], table.rows);
-    let detail = refused(released(&generalize(&json!({})), &mut table));
-    assert!(detail.contains("disease") && detail.contains("ward"), "{detail}");
-    assert_eq!(table.written, 0);
+    let both = json!({"quasi_identifiers": ["age"], "sensitive": ["ward", "disease"]});
+    for changes in [json!({}), both] {
+        let mut table = TableInMemory::new(&["age", "ward", "disease"], table.rows.clone());
+        let detail = refused(released(&generalize(&changes), &mut table));
+        assert!(detail.contains("disease") && detail.contains("ward"), "{detail}");
+        assert_eq!(table.written, 0);
+    }
 }
 
 #[test]

@@ -109,6 +109,19 @@ fn slices_that_need_rows_are_refused() {
     }
 }
 
+/// The attack: the ward says the chapter of the disease, and stands in a column next to it or in the same one.
+#[test]
+fn slices_that_show_the_chapter_of_a_disease_are_refused() {
+    let mut rows = patients(600).rows;
+    rows.iter_mut().for_each(|row| row[1] = format!("chapter of {}", &row[2][..1]));
+    for columns in [json!([["age", "ward"], ["disease"]]), json!([["age"], ["ward", "disease"]])] {
+        let mut table = TableInMemory::new(&["age", "ward", "disease"], rows.clone());
+        let detail = refused(released(&slicing(&json!({"columns": {"explicit": columns}})), &mut table));
+        assert!(detail.contains("known dependencies tie disease to ward"), "{detail}");
+        assert_eq!(table.written, 0);
+    }
+}
+
 /// The attack: a column shows the disease with a ward that nearly gives it away, which no bucket can hide.
 #[test]
 fn a_column_that_reveals_the_disease_is_refused_with_proof() {
