@@ -2,36 +2,20 @@
 
 use super::classes::RemoteClasses;
 use super::counted::RemoteOrder;
-use super::counts::RemoteCounts;
 use super::members::RemoteMembers;
-use super::planned_tables::{DistinctColumns, PlannedTable, UnplannedError, contents, firsts, unknown_values};
+use super::planned_tables::{
+    DesignOfRows, DistinctColumns, PlannedTable, UnplannedError, contents, firsts, unknown_values,
+};
 use super::port::{RemoteForm, RemoteTable, RemoteTablePlan};
 use super::published::ProtectedRemoteColumn;
 use crate::control::Control;
 use crate::engine::error::EngineError;
 use crate::microdata::{Attr, AttrSet, Column};
 use crate::model::RowGroups;
-use crate::publication::{CellContent, PublishedColumn, TableName};
+use crate::publication::{CellContent, PublishedColumn};
 use crate::publish::Generalized;
 use crate::publish::generalize::{CountedRows, SharedColumn};
 use crate::verifier::{AttributeContents, TableContents};
-
-/// The table whose classes are made.
-pub(super) struct ClassDesign<'a> {
-    pub(super) name: TableName,
-    /// All its attributes.
-    pub(super) attributes: AttrSet,
-    pub(super) generalized: &'a Generalized,
-    pub(super) counts: &'a RemoteCounts,
-}
-
-impl ClassDesign<'_> {
-    /// The protected attributes.
-    fn sensitive(&self) -> AttrSet {
-        let protected = self.generalized.keeps.iter().map(|guard| guard.protects.attributes());
-        protected.fold(AttrSet::EMPTY, AttrSet::union)
-    }
-}
 
 impl RemoteOrder<'_> {
     /// Makes the classes of a generalized table from its distinct rows.
@@ -41,13 +25,13 @@ impl RemoteOrder<'_> {
     pub(super) fn classes(
         &self,
         table: &mut dyn RemoteTable,
-        design: ClassDesign<'_>,
+        DesignOfRows { name, attributes, design: generalized, counts }: DesignOfRows<'_, Generalized>,
         control: &Control,
     ) -> Result<PlannedTable, UnplannedError> {
-        let (known, names) = (design.generalized.quasi_identifiers, &self.specification.published_names);
-        let (sensitive, counts) = (design.sensitive(), design.counts);
+        let (known, names) = (generalized.quasi_identifiers, &self.specification.published_names);
+        let protected = generalized.keeps.iter().map(|guard| guard.protects.attributes());
+        let sensitive = protected.fold(AttrSet::EMPTY, AttrSet::union);
         let (rows, weights) = self.distinct_rows(table, DistinctColumns { known, sensitive, counts })?;
-        let ClassDesign { name: TableName(name), attributes, generalized, counts } = design;
         let shown = generalized.columns(CountedRows { table: &rows, weights: &weights }, names, control);
         let shown = shown.map_err(EngineError::from)?;
         // classes that show the same are one
@@ -89,6 +73,6 @@ impl RemoteOrder<'_> {
         };
         let (known, form) = (self.all_published(attributes), RemoteForm::Generalized(classes));
         let shared = attributes.iter().map(column).collect();
-        Ok(PlannedTable { plan: RemoteTablePlan { name, known, form }, contents, shared })
+        Ok(PlannedTable { plan: RemoteTablePlan { name: name.0, known, form }, contents, shared })
     }
 }

@@ -3,30 +3,21 @@
 use std::collections::BTreeMap;
 
 use super::counted::RemoteOrder;
-use super::counts::RemoteCounts;
 use super::members::RemoteMembers;
-use super::planned_tables::{DistinctColumns, PlannedTable, UnplannedError, contents, firsts, unknown_values};
+use super::planned_tables::{
+    DesignOfRows, DistinctColumns, PlannedTable, UnplannedError, contents, firsts, unknown_values,
+};
 use super::port::{RemoteForm, RemoteTable, RemoteTablePlan};
 use super::published::ProtectedRemoteColumn;
 use super::slices::RemoteSlices;
 use crate::control::Control;
 use crate::microdata::{AttrSet, Column};
 use crate::model::RowGroups;
-use crate::publication::TableName;
 use crate::publish::assign::Labels;
 use crate::publish::generalize::CountedRows;
 use crate::publish::slicing::SlicedDesign;
 use crate::random::RandomStreams;
 use crate::verifier::{AttributeContents, TableContents};
-
-/// The table whose buckets are made.
-pub(super) struct SliceDesign<'a> {
-    pub(super) name: TableName,
-    /// All its attributes.
-    pub(super) attributes: AttrSet,
-    pub(super) sliced: &'a SlicedDesign,
-    pub(super) counts: &'a RemoteCounts,
-}
 
 impl RemoteOrder<'_> {
     /// Makes the buckets of a sliced table from its distinct rows.
@@ -36,7 +27,7 @@ impl RemoteOrder<'_> {
     pub(super) fn slices(
         &self,
         table: &mut dyn RemoteTable,
-        SliceDesign { name, attributes, sliced, counts }: SliceDesign<'_>,
+        DesignOfRows { name, attributes, design: sliced, counts }: DesignOfRows<'_, SlicedDesign>,
         control: &Control,
     ) -> Result<PlannedTable, UnplannedError> {
         let protected = counts.protected(sliced.plan.sensitive).ok_or_else(unknown_values)?;

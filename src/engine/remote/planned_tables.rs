@@ -6,8 +6,6 @@ use super::counted::{CountedRelease, RemoteOrder, refuse};
 use super::counts::RemoteCounts;
 use super::distinct_rows::DistinctRows;
 use super::limits::{MOST_DISTINCT_ROWS, unsupported};
-use super::planned_classes::ClassDesign;
-use super::planned_slices::SliceDesign;
 use super::port::{RemoteBuckets, RemoteError, RemoteForm, RemoteTable, RemoteTablePlan};
 use super::published::{ProtectedRemoteColumn, PublishedRemoteColumn};
 use crate::control::{Cancelled, Control};
@@ -79,6 +77,15 @@ impl From<RemoteError> for UnplannedError {
     }
 }
 
+/// A table that is planned from its distinct rows.
+pub(super) struct DesignOfRows<'a, D> {
+    pub(super) name: TableName,
+    /// All its attributes.
+    pub(super) attributes: AttrSet,
+    pub(super) design: &'a D,
+    pub(super) counts: &'a RemoteCounts,
+}
+
 /// The distinct rows that a table is planned from.
 #[derive(Clone, Copy)]
 pub(super) struct DistinctColumns<'a> {
@@ -132,11 +139,11 @@ impl RemoteOrder<'_> {
         for (index, designed) in prepared.design.tables.iter().enumerate() {
             let (name, attributes) = (TableName::at(index), designed.attributes);
             tables.push(match &designed.design {
-                TableDesign::Generalized(generalized) => {
-                    self.classes(table, ClassDesign { name, attributes, generalized, counts }, control)?
+                TableDesign::Generalized(design) => {
+                    self.classes(table, DesignOfRows { name, attributes, design, counts }, control)?
                 }
-                TableDesign::Sliced(sliced) => {
-                    self.slices(table, SliceDesign { name, attributes, sliced, counts }, control)?
+                TableDesign::Sliced(design) => {
+                    self.slices(table, DesignOfRows { name, attributes, design, counts }, control)?
                 }
                 _ => self.planned(name.0, designed, counts)?,
             });
