@@ -6,7 +6,7 @@
 # The vectors of tests/vectors/ranked.json must come out, row by row; a real table and the census are published, verified with the
 # original, and published again under the same key while an executor is killed: the parts must hold the same rows. No key, no plan
 # and no value may stand in the logs and events of the cluster. The command is killed in each phase, and the driver once: nothing
-# may be visible of it. A service publishes a table of the cluster, and is killed once. Needs Java 17, Python and protoc; Spark
+# may be visible of it. A release goes to a store of objects. A service publishes a table of the cluster, and is killed once. Needs Java 17, Python and protoc; Spark
 # comes from PyPI unless SPARK_HOME names it.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -34,7 +34,7 @@ if ((${#missing[@]})); then
     DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}" </dev/null >&2
 fi
 python3 -m venv "$work/venv"
-"$work/venv/bin/pip" install --quiet pyarrow duckdb
+"$work/venv/bin/pip" install --quiet pyarrow duckdb 'moto[server]'
 if [[ -z ${SPARK_HOME:-} ]]; then
     "$work/venv/bin/pip" install --quiet 'pyspark[connect]==4.3.0'
     SPARK_HOME=$("$work/venv/bin/python" -c 'import os, pyspark; print(os.path.dirname(pyspark.__file__))')
@@ -153,6 +153,23 @@ echo "classes and slices: the parts are those of the ordinary engine"
 check catalog "$work/lake/adult" open.adult
 publish spark_catalog.open.adult "$work/slices.json" "$work/out/catalog" "$key"
 check same "$work/out/slices" "$work/out/catalog"
+
+# a release goes to an object store from the scratch folder, and is verified there
+"$work/venv/bin/moto_server" --host 127.0.0.1 --port 15013 >>"$work/logs/objects.log" 2>&1 &
+pids+=($!)
+export AWS_ACCESS_KEY_ID=smoke AWS_SECRET_ACCESS_KEY=smoke AWS_REGION=us-east-1
+export AWS_ENDPOINT=http://127.0.0.1:15013 AWS_ALLOW_HTTP=true
+curl -fsS --retry 30 --retry-connrefused -X PUT "$AWS_ENDPOINT/releases" >/dev/null
+for form in thresholds classes; do
+    "$guardian" publish "$work/lake/adult" "$work/$form.json" --engine sc://127.0.0.1:15012 --scratch "$work/scratch" \
+        --out "s3://releases/$form" >/dev/null
+    [[ -z $(ls -A "$work/scratch") ]]
+    "$guardian" verify "s3://releases/$form" --original "$work/adult.csv" | tail -n 1
+done
+if curl -fsS "$AWS_ENDPOINT/releases" | grep -q guardian-publication; then
+    echo "the claim of a release is left in the store" >&2
+    exit 1
+fi
 
 # a service publishes what it registers, and goes on with a job after it was killed
 served() {

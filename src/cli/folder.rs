@@ -50,9 +50,7 @@ impl Folder {
 
 impl PublishedBytes for Folder {
     fn open(&self, file: &str) -> io::Result<Box<dyn Read + '_>> {
-        // reject manifests with paths outside the folder
-        let is_in_part = file.split_once('/').is_some_and(|(part, name)| is_plain(part) && is_plain(name));
-        if !is_plain(file) && !is_in_part {
+        if !is_in_release(file) {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "the file name of a part contains a path"));
         }
         let path = self.path.join(file);
@@ -62,6 +60,11 @@ impl PublishedBytes for Folder {
         }
         Ok(Box::new(File::open(path)?))
     }
+}
+
+/// Whether a name is that of a file in the folder of a release, or of one in the folder of a part: manifests may name others.
+pub(super) fn is_in_release(name: &str) -> bool {
+    is_plain(name) || name.split_once('/').is_some_and(|(part, file)| is_plain(part) && is_plain(file))
 }
 
 /// Whether a name is that of a file in a folder, and no path.
@@ -102,7 +105,6 @@ impl FolderDraft {
     }
 
     /// The folder while it is incomplete.
-    #[cfg(feature = "spark")]
     pub(super) fn path(&self) -> &Path {
         &self.folder.path
     }

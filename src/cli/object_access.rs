@@ -1,15 +1,15 @@
 //! Objects on the command line. What is read of a store is spooled to files of this machine before anything looks into it.
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{Seek, SeekFrom, Write};
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use tempfile::TempDir;
 use tokio::runtime::Runtime;
 
 use super::exit::CommandOutcome;
-use super::folder::Folder;
+use super::folder::{Folder, is_in_release};
 use crate::control::{Control, Phase};
 use crate::objects::{ObjectAddress, ObjectError, ObjectFault, ObjectScheme, ObjectStores};
 
@@ -89,15 +89,15 @@ impl ObjectAccess {
         for part in manifest.tables.iter().flat_map(|table| &table.parts) {
             let detail = "the manifest names a file twice, or one that is not in its folder";
             let refused = || CommandOutcome::InputOutput(format!("{address}: {detail}"));
-            let Some(name) = &part.file else {
-                let detail = "its parts were written by another engine: copy the folder, and name the copy";
-                return Err(CommandOutcome::InputOutput(format!("{address}: {detail}")));
-            };
-            let is_plain = matches!(Path::new(name).components().collect::<Vec<_>>()[..], [Component::Normal(_)]);
-            if !is_plain || name.starts_with('.') || folder.path().join(name).exists() {
-                return Err(refused());
+            for name in part.file_names() {
+                let path = folder.path().join(name);
+                if !is_in_release(name) || path.exists() {
+                    return Err(refused());
+                }
+                let parent = path.parent().unwrap_or(folder.path());
+                fs::create_dir_all(parent).map_err(|error| CommandOutcome::io(parent, &error))?;
+                fetch(name, MAX_OBJECT_BYTES)?;
             }
-            fetch(name, MAX_OBJECT_BYTES)?;
         }
         Ok(folder)
     }

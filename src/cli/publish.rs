@@ -19,7 +19,7 @@ use crate::control::Control;
 use crate::engine::{self, ReleaseInput};
 use crate::ledger::EarlierDisclosures;
 use crate::random::{RandomStreams, ReleaseKey};
-use crate::report::{ManifestExposures, SpecificationNotice, public_report};
+use crate::report::{ManifestExposures, SpecificationNotice};
 use crate::spec::{DocumentSource, SpecWarning};
 use crate::telemetry;
 
@@ -121,18 +121,13 @@ fn publish_file(arguments: &PublishArguments, json: bool) -> Result<CommandOutco
     };
     let released = engine::release(&order, &mut begun.draft, &control)?;
     drop(shown);
-    let manifest = pretty(&released.manifest)?;
-    let report = public_report(&released.manifest).of_file(&manifest);
-    let io = |error: std::io::Error| CommandOutcome::io(&arguments.out, &error);
-    begun.draft.write("manifest.json", &manifest).map_err(io)?;
-    begun.draft.write("report.json", &pretty(&report)?).map_err(io)?;
-    begun.draft.write("specification.json", &pretty(&job.specification.normalized)?).map_err(io)?;
+    let report = begun.describe(&released.manifest, &job.specification)?;
     if let (Some(OpenedPopulation { file, .. }), Some(state)) = (&mut population, &released.state) {
         // a night that the state does not know would be published once more; one that it knows is put in its place by the next run
-        begun.draft.settle().map_err(io)?;
+        begun.draft.settle().map_err(|error| CommandOutcome::io(&arguments.out, &error))?;
         file.replace(state).map_err(population::outcome)?;
     }
-    begun.complete(&control)?;
+    begun.complete(&released.manifest, &control)?;
     if let Some(path) = &arguments.internal_report {
         std::fs::write(path, pretty(&released.internal)?).map_err(|error| CommandOutcome::io(path, &error))?;
     }

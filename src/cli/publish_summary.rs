@@ -52,7 +52,7 @@ impl PublishSummary<'_> {
                 json!({
                     "name": table.name,
                     "attributes": table.attributes,
-                    "files": table.parts.iter().flat_map(files_of).collect::<Vec<_>>(),
+                    "files": table.parts.iter().flat_map(ManifestPart::file_names).collect::<Vec<_>>(),
                 })
             })
             .collect();
@@ -140,12 +140,6 @@ fn kept(rule: &ManifestRule, figures: &RuleFigures) -> String {
     };
     let (guarantee, reason) = (guarantee_in_words(&rule.guarantee), reason_in_words(&rule.enforced_by));
     format!("{} [{guarantee}{figures}]: {reason}", written(rule))
-}
-
-/// The names of the files of a part.
-fn files_of(part: &ManifestPart) -> Vec<&str> {
-    let whole = part.file.iter().map(String::as_str);
-    whole.chain(part.files.iter().map(|of| of.file.as_str())).collect()
 }
 
 fn written(rule: &ManifestRule) -> String {

@@ -1,14 +1,13 @@
 //! `--engine` of `guardian publish` and `guardian plan`: a table is published where it is, in Apache Spark.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use super::documents::{pretty, provenance};
+use super::documents::provenance;
 use super::engine_options::{EngineJob, EngineOptions};
 use super::exit::CommandOutcome;
-use super::folder::FolderDraft;
-use super::object_access::Location;
 use super::progress::ProgressBarGuard;
 use super::publish_summary::PublishSummary;
+use super::release_place::BegunRelease;
 use super::{input, interrupt};
 use crate::control::Control;
 use crate::engine;
@@ -17,7 +16,7 @@ use crate::ledger::EarlierDisclosures;
 use crate::problem::Problem;
 use crate::publication::Unit;
 use crate::random::RandomStreams;
-use crate::report::{Manifest, ManifestExposures, WritingEngine, public_report};
+use crate::report::{Manifest, ManifestExposures, WritingEngine};
 use crate::spark::{
     ConnectSession, EngineAddress, EngineAddressError, SharedFolders, SparkSource, SparkTable, SqlSession,
 };
@@ -40,36 +39,33 @@ impl EngineJob<'_> {
         let control = Control::default();
         interrupt::cancel_on_signal(&control);
         let shown = ProgressBarGuard::begin(&control);
-        let Location::Local(out) = Location::parse(out)? else {
-            return Err(usage(
-                "the engine writes to a folder that it and this command reach: name one with --out, and copy it from there",
-            ));
-        };
-        let draft = FolderDraft::begin(&out).map_err(|error| CommandOutcome::io(&out, &error))?;
-        let folders = self.folders(|scratch| SharedFolders::new(draft.path(), scratch))?;
+        let (begun, folders) = BegunRelease::begin_shared(out, &self.scratch())?;
         let mut opened = self.opened(url, folders, &control)?;
         let provenance = &provenance(self.reproducible);
         let made_by = WritingEngine { engine: "spark".to_owned(), version: opened.version.clone() };
-        let output = RemoteOutput { provenance, made_by, parts: RemoteParts::Stay(Some(&draft)) };
+        let output = RemoteOutput { provenance, made_by, parts: RemoteParts::Stay(Some(&begun.draft)) };
         let release =
             self.ordered(&mut opened, |order, table| engine::release_remotely(order, table, output, &control))?;
         // the session ends before the release is visible
         drop((shown, opened.table));
-        complete(draft, &out, &opened.specification, &release.manifest, json)
+        let Manifest { exposures, warnings, .. } = &release.manifest;
+        let incomplete = exposures.as_ref().and_then(ManifestExposures::incomplete);
+        let warnings = warnings.iter().cloned().chain(incomplete).collect();
+        let report = begun.describe(&release.manifest, &opened.specification)?;
+        begun.complete(&release.manifest, &control)?;
+        PublishSummary { folder: out, manifest: &release.manifest, report: &report, warnings }.print(json)
     }
 
     /// What a publication would do.
     pub(super) fn plan(&self, url: &str, control: &Control) -> Result<Plan, CommandOutcome> {
-        let mut opened = self.opened(url, self.folders(SharedFolders::from_scratch)?, control)?;
+        let scratch = self.scratch();
+        let folders = SharedFolders::from_scratch(&scratch).map_err(|error| CommandOutcome::io(&scratch, &error))?;
+        let mut opened = self.opened(url, folders, control)?;
         self.ordered(&mut opened, |order, table| engine::plan_remotely(order, table, control))
     }
 
-    fn folders(
-        &self,
-        begin: impl FnOnce(&Path) -> std::io::Result<SharedFolders>,
-    ) -> Result<SharedFolders, CommandOutcome> {
-        let scratch = self.options.scratch.clone().unwrap_or_default();
-        begin(&scratch).map_err(|error| CommandOutcome::io(&scratch, &error))
+    fn scratch(&self) -> PathBuf {
+        self.options.scratch.clone().unwrap_or_default()
     }
 
     /// Counts the table and reads the specification against it.
@@ -112,26 +108,6 @@ struct OpenedJob {
 
 fn usage(message: &str) -> CommandOutcome {
     CommandOutcome::Usage(message.to_owned())
-}
-
-/// Writes the documents of a release, makes it visible and prints what it is.
-fn complete(
-    draft: FolderDraft,
-    out: &Path,
-    specification: &Specification,
-    manifest: &Manifest,
-    json: bool,
-) -> Result<CommandOutcome, CommandOutcome> {
-    let bytes = pretty(manifest)?;
-    let report = public_report(manifest).of_file(&bytes);
-    let io = |error: std::io::Error| CommandOutcome::io(out, &error);
-    draft.write("manifest.json", &bytes).map_err(io)?;
-    draft.write("report.json", &pretty(&report)?).map_err(io)?;
-    draft.write("specification.json", &pretty(&specification.normalized)?).map_err(io)?;
-    draft.complete().map_err(io)?;
-    let incomplete = manifest.exposures.as_ref().and_then(ManifestExposures::incomplete);
-    let warnings = manifest.warnings.iter().cloned().chain(incomplete).collect();
-    PublishSummary { folder: out, manifest, report: &report, warnings }.print(json)
 }
 
 /// The specification, read against the columns of the table.

@@ -90,6 +90,12 @@ impl ManifestPart {
         self.file.clone().unwrap_or_else(|| format!("{}.csv", folder()))
     }
 
+    /// The names of its files in the folder of the release.
+    pub fn file_names(&self) -> impl Iterator<Item = &str> {
+        let whole = self.file.iter().map(String::as_str);
+        whole.chain(self.files.iter().map(|of| of.file.as_str()))
+    }
+
     /// The kind of values that the cells of a column hold.
     #[must_use]
     pub fn cell_shape(&self, column: &str) -> CellShape {

@@ -17,13 +17,59 @@ const MARKS: [&str; 2] = ["_SUCCESS", "._SUCCESS.crc"];
 const PREFIX: &str = "guardian-";
 const LOCK: &str = ".lock";
 
+/// A folder in the scratch. It goes when it is dropped, and with the next one if this process is killed.
+pub struct ScratchFolder {
+    path: PathBuf,
+    /// Locked as long as the folder is wanted.
+    _lock: File,
+    lock_path: PathBuf,
+}
+
+impl ScratchFolder {
+    /// Begins an empty folder, after it has deleted those that nothing wants.
+    ///
+    /// # Errors
+    /// When it cannot be made, or another cannot be deleted.
+    pub fn begin(scratch: &Path) -> io::Result<Self> {
+        let scratch = fs::canonicalize(scratch)?;
+        sweep(&scratch)?;
+        let name = format!("{PREFIX}{}", uuid::Uuid::now_v7());
+        let lock_path = scratch.join(format!("{name}{LOCK}"));
+        let lock = locked(&lock_path)?;
+        let path = scratch.join(name);
+        // the engine writes as the same user, or as one of the group
+        fs::DirBuilder::new().mode(0o770).create(&path)?;
+        Ok(Self { path, _lock: lock, lock_path })
+    }
+
+    /// Deletes it.
+    ///
+    /// # Errors
+    /// When something is left.
+    fn clear(&self) -> io::Result<()> {
+        gone(fs::remove_dir_all(&self.path))?;
+        gone(fs::remove_file(&self.lock_path))?;
+        if self.path.exists() { Err(io::Error::other("the scratch of the release is still there")) } else { Ok(()) }
+    }
+}
+
+impl AsRef<Path> for ScratchFolder {
+    fn as_ref(&self) -> &Path {
+        &self.path
+    }
+}
+
+impl Drop for ScratchFolder {
+    fn drop(&mut self) {
+        // those of an attempt are cleared before, with the error
+        let _ = self.clear();
+    }
+}
+
 /// The folders of one attempt.
 pub struct SharedFolders {
     release: PathBuf,
-    scratch: PathBuf,
-    /// Locked as long as the attempt lives.
-    _lock: File,
-    lock_path: PathBuf,
+    scratch: ScratchFolder,
 }
 
 impl SharedFolders {
@@ -39,26 +85,24 @@ impl SharedFolders {
                 "the scratch folder and the folder of the release contain each other",
             ));
         }
-        Self::begin(&scratch, |_| release)
+        Ok(Self { release, scratch: ScratchFolder::begin(&scratch)? })
     }
 
-    /// The folders of an attempt that writes no release.
+    /// Files go to `release`, which is in a folder of the scratch of its own until it is taken from there.
+    ///
+    /// # Errors
+    /// When the scratch folder cannot be made.
+    pub fn of_waiting(release: &Path, scratch: &Path) -> io::Result<Self> {
+        Ok(Self { release: fs::canonicalize(release)?, scratch: ScratchFolder::begin(scratch)? })
+    }
+
+    /// The folders of an attempt whose files go with its scratch.
     ///
     /// # Errors
     /// When the scratch folder cannot be made.
     pub fn from_scratch(scratch: &Path) -> io::Result<Self> {
-        Self::begin(&fs::canonicalize(scratch)?, |attempt| attempt.join("release"))
-    }
-
-    fn begin(scratch: &Path, release: impl FnOnce(&Path) -> PathBuf) -> io::Result<Self> {
-        sweep(scratch)?;
-        let name = format!("{PREFIX}{}", uuid::Uuid::now_v7());
-        let lock_path = scratch.join(format!("{name}{LOCK}"));
-        let lock = locked(&lock_path)?;
-        let scratch = scratch.join(name);
-        // the engine writes as the same user, or as one of the group
-        fs::DirBuilder::new().mode(0o770).create(&scratch)?;
-        Ok(Self { release: release(&scratch), scratch, _lock: lock, lock_path })
+        let scratch = ScratchFolder::begin(scratch)?;
+        Ok(Self { release: scratch.path.join("release"), scratch })
     }
 
     /// The folder of a part, as the engine writes it.
@@ -68,7 +112,7 @@ impl SharedFolders {
 
     /// A folder in the scratch.
     pub(super) fn staged(&self, name: &str) -> String {
-        self.scratch.join(name).display().to_string()
+        self.scratch.path.join(name).display().to_string()
     }
 
     /// The path of a file of the release.
@@ -135,15 +179,7 @@ impl SharedFolders {
     /// # Errors
     /// When something is left.
     pub fn clear(&self) -> io::Result<()> {
-        match fs::remove_dir_all(&self.scratch) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-            _ => {}
-        }
-        match fs::remove_file(&self.lock_path) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-            _ => {}
-        }
-        if self.scratch.exists() { Err(io::Error::other("the scratch of the release is still there")) } else { Ok(()) }
+        self.scratch.clear()
     }
 }
 
@@ -207,19 +243,16 @@ pub(super) fn sweep(scratch: &Path) -> io::Result<()> {
             Err(error) if error.kind() == io::ErrorKind::NotFound => None,
             _ => continue,
         };
-        for removed in [fs::remove_dir_all(folder), fs::remove_file(lock_path)] {
-            match removed {
-                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-                _ => {}
-            }
-        }
+        gone(fs::remove_dir_all(folder))?;
+        gone(fs::remove_file(lock_path))?;
     }
     Ok(())
 }
 
-impl Drop for SharedFolders {
-    fn drop(&mut self) {
-        // `clear` returned an error before
-        let _ = self.clear();
+/// What was deleted need not have been there.
+fn gone(deleted: io::Result<()>) -> io::Result<()> {
+    match deleted {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
     }
 }

@@ -32,7 +32,7 @@ pub use connect::ConnectSession;
 pub use copy::SparkCopy;
 #[cfg(feature = "spark")]
 pub use engine::SparkEngine;
-pub use files::SharedFolders;
+pub use files::{ScratchFolder, SharedFolders};
 pub use kinds::SqlKind;
 pub use relation::SqlValue;
 pub use session::SqlSession;

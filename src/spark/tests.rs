@@ -10,7 +10,7 @@ use arrow_array::{ArrayRef, Int32Array, Int64Array, RecordBatch, StringArray};
 use arrow_schema::{DataType, Field, Schema};
 
 use super::audit::{WrittenForm, WrittenRelations, WrittenRows, contents, sizes};
-use super::files::{SharedFolders, overlaps};
+use super::files::{ScratchFolder, SharedFolders, overlaps};
 use super::kinds::SqlKind;
 use super::relation::{self, SqlValue};
 use super::source::SparkSource;
@@ -343,6 +343,25 @@ fn scratch_of_a_killed_attempt_goes_with_the_next_one() {
     assert!(of_alive.is_subset(&left) && left.contains("other.txt") && left.len() == 5, "{left:?}");
     drop((alive, next));
     assert_eq!(names().into_iter().collect::<Vec<_>>(), ["other.txt"]);
+}
+
+#[test]
+fn files_that_wait_in_scratch_outlive_the_attempt() {
+    let scratch = tempfile::tempdir().unwrap();
+    let waiting = ScratchFolder::begin(scratch.path()).unwrap();
+    let release = waiting.as_ref().join("release");
+    fs::create_dir(&release).unwrap();
+    let folders = SharedFolders::of_waiting(&release, scratch.path()).unwrap();
+    fs::create_dir_all(folders.staged("t1.w")).unwrap();
+    fs::create_dir_all(folders.part("t1.qi")).unwrap();
+    folders.clear().unwrap();
+    drop(folders);
+    assert!(release.join("t1.qi").is_dir());
+    // another attempt deletes what nothing wants, and this is wanted
+    drop(SharedFolders::from_scratch(scratch.path()).unwrap());
+    assert!(release.join("t1.qi").is_dir());
+    drop(waiting);
+    assert_eq!(fs::read_dir(scratch.path()).unwrap().count(), 0);
 }
 
 #[test]

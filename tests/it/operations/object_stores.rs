@@ -9,14 +9,17 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use guardian::microdata::AttributeType;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use serde_json::json;
+use sha2::{Digest, Sha256};
 use tempfile::TempDir;
 
 use crate::support::folder::stderr;
 use crate::support::harness::{HOSPITAL, guardian, hospital_method, run};
 use crate::support::object_server::{ObjectServer, SECRET_KEY};
+use crate::support::table_engine::{PartColumn, write_file};
 
 const KEY: &str = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
 
@@ -323,6 +326,69 @@ fn addresses_with_credentials_are_not_repeated() {
         let output = run(guardian().args(["plan", address, "S.json"]).current_dir(stage.folder.path()));
         assert_eq!(output.status.code(), Some(2));
         assert!(!stderr(&output).contains("hidden"), "{}", stderr(&output));
+    }
+}
+
+/// Replaces the parts of a release in a folder by Parquet files of two, as another engine leaves them.
+fn in_parquet(folder: &Path) -> serde_json::Value {
+    let read = fs::read(folder.join("manifest.json")).unwrap();
+    let mut manifest: serde_json::Value = serde_json::from_slice(&read).unwrap();
+    let tables = manifest["tables"].as_array_mut().unwrap();
+    for part in tables.iter_mut().flat_map(|table| table["parts"].as_array_mut().unwrap()) {
+        let csv = folder.join(part["file"].as_str().unwrap());
+        let mut reader = csv::Reader::from_path(&csv).unwrap();
+        let bucketed = usize::from(part["bucketed"] == true);
+        let names: Vec<String> = reader.headers().unwrap().iter().skip(bucketed).map(str::to_owned).collect();
+        let kind = |name: &str| AttributeType::ALL.into_iter().find(|kind| part["types"][name] == json!(kind)).unwrap();
+        let columns = names.iter().enumerate();
+        let columns: Vec<PartColumn> =
+            columns.map(|(place, name)| PartColumn { place, name: name.clone(), kind: kind(name) }).collect();
+        let rows = reader.records().map(|record| record.unwrap().iter().map(str::to_owned).collect());
+        let rows: Vec<Vec<String>> = rows.collect();
+        let written = csv.with_extension("");
+        fs::create_dir(&written).unwrap();
+        let write = |(number, rows): (usize, &[Vec<String>])| {
+            let file = format!("{}/{number:05}.parquet", written.file_name().unwrap().display());
+            let labels = rows.iter().take(rows.len() * bucketed).map(|row| row[0].parse().unwrap());
+            let cells: Vec<Vec<String>> = rows.iter().map(|row| row[bucketed..].to_vec()).collect();
+            write_file(&folder.join(&file), &labels.collect::<Vec<u64>>(), &cells, &columns);
+            let bytes = fs::read(folder.join(&file)).unwrap();
+            json!({"file": file, "rows": rows.len(), "bytes": bytes.len(), "sha256": hex::encode(Sha256::digest(&bytes))})
+        };
+        part["files"] = rows.chunks(rows.len().div_ceil(2)).enumerate().map(write).collect();
+        (part["file"], part["sha256"]) = (json!(null), json!(null));
+        fs::remove_file(csv).unwrap();
+    }
+    fs::write(folder.join("manifest.json"), manifest.to_string()).unwrap();
+    manifest
+}
+
+#[test]
+fn a_release_of_an_engine_is_verified_in_a_store() {
+    let stage = Stage::set();
+    done(&stage.run(&["publish", "T.csv", "S.json", "--out", "local", "--reproduce", KEY]));
+    let folder = stage.folder.path().join("local");
+    let manifest = in_parquet(&folder);
+    let parts = manifest["tables"].as_array().unwrap().iter().flat_map(|table| table["parts"].as_array().unwrap());
+    let files: Vec<&str> =
+        parts.flat_map(|part| part["files"].as_array().unwrap()).map(|of| of["file"].as_str().unwrap()).collect();
+    assert!(files.len() >= 4 && files.iter().all(|file| file.ends_with(".parquet")), "{files:?}");
+    for file in files.iter().chain(&["manifest.json", "specification.json"]) {
+        stage.server.put(&format!("bucket/out/{file}"), fs::read(folder.join(file)).unwrap());
+    }
+    let verify = ["verify", "s3://bucket/out", "--original", "s3://bucket/in/T.csv"];
+    let verified = stage.run(&verify);
+    done(&verified);
+    assert!(String::from_utf8_lossy(&verified.stdout).contains("\nverified"));
+    // a file that belongs to another part, and names that lead elsewhere
+    stage.server.put(&format!("bucket/out/{}", files[0]), fs::read(folder.join(files[1])).unwrap());
+    assert_eq!(stage.run(&verify).status.code(), Some(1));
+    for name in
+        ["t1.qi/../manifest.json", "t1.qi/a/b.parquet", "/t1.qi/b.parquet", "t1.qi/.b", ".t1/b.parquet", files[1]]
+    {
+        stage.server.put("bucket/out/manifest.json", manifest.to_string().replace(files[0], name));
+        let said = stage.refusal(&mut stage.command(&verify));
+        assert!(said.contains("names a file twice, or one that is not in its folder"), "{name}: {said}");
     }
 }
 

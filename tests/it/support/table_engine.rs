@@ -170,10 +170,10 @@ struct CopiedRows {
 }
 
 /// A column of a file.
-struct PartColumn {
-    place: usize,
-    name: String,
-    kind: AttributeType,
+pub(crate) struct PartColumn {
+    pub(crate) place: usize,
+    pub(crate) name: String,
+    pub(crate) kind: AttributeType,
 }
 
 /// How many of some sets of rows have each content.
@@ -188,7 +188,7 @@ fn written(name: &str, files: Vec<PartFile>) -> WrittenRemotePart {
 }
 
 /// Writes columns of rows, after labels if there are any.
-fn write_file(path: &Path, labels: &[u64], rows: &[Vec<String>], columns: &[PartColumn]) {
+pub(crate) fn write_file(path: &Path, labels: &[u64], rows: &[Vec<String>], columns: &[PartColumn]) {
     let (mut fields, mut arrays): (Vec<Field>, Vec<ArrayRef>) = (Vec::new(), Vec::new());
     if !labels.is_empty() {
         fields.push(Field::new("bucket", DataType::Int32, true));
