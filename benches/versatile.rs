@@ -116,7 +116,7 @@ fn gd(table: &Table, fill: bool) -> (Vec<TableDraft>, usize) {
     let (ground, streams, control) = (ground(table), streams(), Control::default());
     let start = decompose_greedily(&ground, ground.rules[0].sensitive, &control).unwrap();
     let before: usize = start.iter().map(|draft| draft.attributes.len()).sum();
-    let rows = PlanRows { table, strata: table, streams: &streams };
+    let rows = PlanRows::new(table, table, &streams);
     let mut scorer = EntropyScorer::draw(&ground, rows, DecompositionScore::Entropy, &control).unwrap();
     let bounds = AddBackLimits { fill, work: u64::MAX };
     let drafts = add_back(&ground, start, &mut scorer, bounds, &control).unwrap();

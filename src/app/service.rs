@@ -463,7 +463,7 @@ fn faults_of_dataset(
     let mut faults =
         registry.map(|registry| republication_faults(dataset, specification, registry)).unwrap_or_default();
     if dataset.place.is_some() {
-        faults.extend(engine::remote_faults(specification));
+        faults.extend(engine::remote_faults(specification, dataset.rows));
     }
     let is_named = |fault: &Fault| reading.faults.iter().any(|of| of.pointer == fault.pointer && of.kind == fault.kind);
     faults.retain(|fault| !is_named(fault));

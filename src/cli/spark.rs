@@ -16,7 +16,7 @@ use crate::ledger::EarlierDisclosures;
 use crate::problem::Problem;
 use crate::publication::Unit;
 use crate::random::RandomStreams;
-use crate::report::{Manifest, ManifestExposures, WritingEngine};
+use crate::report::{Manifest, ManifestExposures, SpecificationNotice, WritingEngine};
 use crate::spark::{
     ConnectSession, EngineAddress, EngineAddressError, SharedFolders, SparkSource, SparkTable, SqlSession,
 };
@@ -50,7 +50,7 @@ impl EngineJob<'_> {
         drop((shown, opened.table));
         let Manifest { exposures, warnings, .. } = &release.manifest;
         let incomplete = exposures.as_ref().and_then(ManifestExposures::incomplete);
-        let warnings = warnings.iter().cloned().chain(incomplete).collect();
+        let warnings = opened.undeclared.into_iter().chain(warnings.iter().cloned()).chain(incomplete).collect();
         let report = begun.describe(&release.manifest, &opened.specification)?;
         begun.complete(&release.manifest, &control)?;
         PublishSummary { folder: out, manifest: &release.manifest, report: &report, warnings }.print(json)
@@ -61,7 +61,9 @@ impl EngineJob<'_> {
         let scratch = self.scratch();
         let folders = SharedFolders::from_scratch(&scratch).map_err(|error| CommandOutcome::io(&scratch, &error))?;
         let mut opened = self.opened(url, folders, control)?;
-        self.ordered(&mut opened, |order, table| engine::plan_remotely(order, table, control))
+        let mut plan = self.ordered(&mut opened, |order, table| engine::plan_remotely(order, table, control))?;
+        plan.warnings.extend(opened.undeclared);
+        Ok(plan)
     }
 
     fn scratch(&self) -> PathBuf {
@@ -73,17 +75,21 @@ impl EngineJob<'_> {
         let document = input::document(self.files.specification()?)?;
         let name = self.files.table()?.path.display().to_string();
         let source = SparkSource::parse(&name).map_err(|error| usage(&error.to_string()))?;
-        if self.files.unit() != Unit::Row || self.files.population().open()?.is_some() {
-            return Err(usage(
-                "rows of persons and nights are counted from rows, which are in the engine: publish a file",
-            ));
+        if self.files.population().open()?.is_some() {
+            return Err(usage("nights are drawn from rows, which are in the engine: publish a file"));
         }
         let mut session = ConnectSession::connect(&self.options.address(url)?, control).map_err(EngineError::from)?;
         let version = session.version().map_err(EngineError::from)?;
         let table = SparkTable::open(session, &source, folders).map_err(EngineError::from)?;
         let origin = if self.reproducible { DocumentSource::Reproduction } else { DocumentSource::CommandLine };
-        let specification = read(&document, origin, &table)?;
-        Ok(OpenedJob { table, specification, version })
+        let unit = self.files.unit();
+        let specification = read(&document, &unit, origin, &table)?;
+        let profiles = || table.columns().iter().map(|column| column.profile(table.rows())).collect::<Vec<_>>();
+        let undeclared = match unit {
+            Unit::Row => engine::undeclared_subject(&profiles(), table.rows()),
+            Unit::Subject { .. } => None,
+        };
+        Ok(OpenedJob { table, specification, version, undeclared })
     }
 
     fn ordered<T>(
@@ -104,6 +110,8 @@ struct OpenedJob {
     specification: Specification,
     /// The version of the engine.
     version: String,
+    /// That persons seem to have several rows, and nothing is said of persons.
+    undeclared: Option<SpecificationNotice>,
 }
 
 fn usage(message: &str) -> CommandOutcome {
@@ -113,12 +121,13 @@ fn usage(message: &str) -> CommandOutcome {
 /// The specification, read against the columns of the table.
 fn read(
     document: &serde_json::Value,
+    unit: &Unit,
     origin: DocumentSource,
     table: &impl RemoteTable,
 ) -> Result<Specification, CommandOutcome> {
     let facts = table.columns().iter().map(|of| ColumnFacts::new(&of.profile(table.rows()), table.rows()));
     let facts: Vec<ColumnFacts> = facts.collect();
-    let schema = DatasetSchema { columns: &facts, keys: &[], unit: &Unit::Row };
+    let schema = DatasetSchema { columns: &facts, keys: &[], unit };
     let ParsedDocument { specification, faults } = crate::spec::read(document, &schema, origin);
     let refused = || CommandOutcome::Refused(Box::new(Problem::of_faults(faults.clone())));
     specification.filter(|_| faults.is_empty()).ok_or_else(refused)

@@ -59,7 +59,9 @@ pub use release::write::PartStore;
 pub use remote::classes::{CoveredCells, RemoteClasses};
 pub use remote::counted::RemoteOrder;
 pub use remote::distinct_rows::DistinctRows;
-pub use remote::limits::{MOST_DISTINCT_ROWS, are_parts_read, remote_conflict, remote_faults};
+pub use remote::limits::{
+    MOST_DISTINCT_ROWS, MOST_RANKED_ROWS, are_parts_read, chooses_by_rows, remote_conflict, remote_faults,
+};
 pub use remote::members::{RemoteMembers, RowTexts};
 pub use remote::plan::plan_remotely;
 pub use remote::port::{

@@ -12,10 +12,13 @@ const ENGINE_JOB_BYTES: u64 = 64 << 20;
 pub(crate) fn job_memory(dataset: &DatasetRecord, profiles: &[ColumnProfile], specification: &Specification) -> u64 {
     let columns = sizes_of(dataset, profiles, &specification.used);
     if dataset.place.is_some() {
-        let parts =
-            if engine::are_parts_read(dataset.rows) { engine::release_memory(dataset.rows, &columns) } else { 0 };
-        // the distinct rows of the table, and what the audit finds behind those of the parts
-        let distinct = engine::choice_memory(dataset.rows.min(engine::MOST_DISTINCT_ROWS), &specification.method);
+        // all rows, or the distinct rows of the table; and what the audit finds behind those of the parts
+        let by_rows = engine::chooses_by_rows(&specification.method);
+        let most = if by_rows { engine::MOST_RANKED_ROWS } else { engine::MOST_DISTINCT_ROWS };
+        let held = dataset.rows.min(most);
+        let reads = by_rows || engine::are_parts_read(dataset.rows);
+        let parts = if reads { engine::release_memory(held, &columns) } else { 0 };
+        let distinct = engine::choice_memory(held, &specification.method);
         return parts.saturating_add(distinct.saturating_mul(2)).saturating_add(ENGINE_JOB_BYTES);
     }
     engine::release_memory(dataset.rows, &columns)

@@ -1,7 +1,9 @@
-use crate::microdata::{AttributeCounts, Table};
+use crate::control::{Cancelled, Control};
+use crate::microdata::{Attr, AttributeCounts, Table};
 use crate::privacy::links::KnownDependencies;
 use crate::privacy::{PrivacyRule, TableSchema};
-use crate::publication::EarlierReleases;
+use crate::publication::{EarlierReleases, Guarantee};
+use crate::publish::assign::BucketAssignment;
 use crate::random::RandomStreams;
 
 /// Input of a plan.
@@ -33,4 +35,37 @@ pub struct PlanRows<'a> {
     pub strata: &'a Table,
     /// Randomness of the release: a plan sees the buckets that are published.
     pub streams: &'a RandomStreams,
+    /// How the buckets of an attribute are made.
+    pub buckets: BucketSource<'a>,
+}
+
+impl<'a> PlanRows<'a> {
+    /// Rows whose buckets are drawn here.
+    #[must_use]
+    pub const fn new(table: &'a Table, strata: &'a Table, streams: &'a RandomStreams) -> Self {
+        Self { table, strata, streams, buckets: BucketSource::Drawn }
+    }
+}
+
+/// How the buckets of an attribute are made.
+#[derive(Clone, Copy)]
+pub enum BucketSource<'a> {
+    /// They are drawn from the streams of the release.
+    Drawn,
+    /// Another engine makes them of the same rows.
+    Elsewhere(&'a dyn AttributeBuckets),
+}
+
+/// The buckets that another engine makes for the rows of a plan.
+pub trait AttributeBuckets: Sync {
+    /// The bucket of each row for an attribute that keeps guarantees.
+    ///
+    /// # Errors
+    /// [`Cancelled`] on cancellation.
+    fn of_attribute(
+        &self,
+        sensitive: Attr,
+        guarantees: &[Guarantee],
+        control: &Control,
+    ) -> Result<BucketAssignment, Cancelled>;
 }

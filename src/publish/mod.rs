@@ -36,7 +36,7 @@ pub use designed_table::{BucketPlan, Bucketized, DesignedTable, Generalized, Tab
 pub use dispatch::plan;
 pub use error::{PlanError, PlanRefusal, PublishError};
 pub use execute::execute;
-pub use input::{PlanInput, PlanRows};
+pub use input::{AttributeBuckets, BucketSource, PlanInput, PlanRows};
 pub use persistent::PersistentBuckets;
 pub use proposed::{check_proposed, redundant};
 pub use published::Published;

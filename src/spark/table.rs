@@ -130,11 +130,16 @@ impl<S: SqlSession> SparkTable<S> {
         row.iter().map(number).collect()
     }
 
-    /// The columns that the release uses: those of its tables.
+    /// The columns that the statements of a table use: its own, or all that rank its rows.
     fn use_columns(&mut self, table: &RemoteTablePlan) {
-        let of_buckets = table.buckets().map(|buckets| &buckets.sensitive.column);
-        let mut places: Vec<usize> = table.known.iter().chain(of_buckets).map(|of| of.column).collect();
-        places.sort_unstable();
+        let places = match table.buckets() {
+            Some(buckets) => buckets.ranking.clone(),
+            None => {
+                let mut places: Vec<usize> = table.known.iter().map(|of| of.column).collect();
+                places.sort_unstable();
+                places
+            }
+        };
         self.used = places.into_iter().map(column).collect();
     }
 
@@ -356,6 +361,10 @@ impl<S: SqlSession> RemoteTable for SparkTable<S> {
         Ok(values)
     }
 
+    fn encoded_cell(&self, column: usize, value: Option<&str>) -> String {
+        engine_cell(self.kinds[column], value)
+    }
+
     fn determined(&mut self, determinant: &[usize], dependents: &[usize]) -> Result<Vec<CountedGroups>, RemoteError> {
         let columns = |places: &[usize]| places.iter().map(|&place| column(place)).collect::<Vec<String>>();
         let found = self.session.query(&statements::determined(&columns(determinant), &columns(dependents)))?;
@@ -385,8 +394,8 @@ impl<S: SqlSession> RemoteTable for SparkTable<S> {
         let number = self.numbers(&statements::number_of_distinct_rows(&columns))?;
         if number.first().is_none_or(|number| *number > most) {
             let detail = format!(
-                "the columns that classes are made of have more than {most} distinct rows: name a view with coarser values, or generalize \
-                 fewer columns"
+                "the columns that this release is planned from have more than {most} distinct rows: name a view with coarser values, or \
+                 publish fewer columns"
             );
             return Err(RemoteError::Unsupported(detail));
         }

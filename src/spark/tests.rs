@@ -37,6 +37,7 @@ fn buckets() -> RemoteBuckets {
         },
         plan: plan_buckets(&[4, 4, 1], &[Guarantee::LDiversity { l: 2 }], &key, "t1").unwrap(),
         key: UseKey::of_ranks(&key, "t1"),
+        ranking: vec![0, 1, 2],
     }
 }
 

@@ -114,7 +114,7 @@ pub fn dry_run(
     let (permuted, unknown) = annotate(specification, table.permuted(&order_of_rows), Inspection::Allowed);
     let mut faults = annotate_with_unknown(faults, unknown);
     let strata = unpublished.strata(&others, &permuted, &order_of_rows);
-    let rows = PlanRows { table: &permuted, strata: &strata, streams };
+    let rows = PlanRows::new(&permuted, &strata, streams);
     let secret = SecretRows { upload: table, permuted: &permuted, order: &order_of_rows };
     let extended =
         ExtendedTable::new(specification, table, EarlierColumns { extra, union: &union }, &dependencies, control)?;

@@ -99,7 +99,7 @@ fn plan_release(
     let prepare_again = |specification: &Specification, dependencies: JobDependencies, dropped: AttrSet| {
         let input = PrepareInput {
             counts: &permuted,
-            rows: Some(PlanRows { table: &permuted, strata: &strata, streams: order.streams }),
+            rows: Some(PlanRows::new(&permuted, &strata, order.streams)),
             union: ledger_union(specification, order.earlier)?,
             joined: &order.earlier.releases,
             dependencies,

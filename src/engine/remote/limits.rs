@@ -1,6 +1,7 @@
 //! What cannot be released where the rows are in another engine, with what to do.
 
 use super::counts::RemoteCounts;
+use super::port::RemoteColumn;
 use crate::ledger::EarlierDisclosures;
 use crate::microdata::MAX_ATTRIBUTES;
 use crate::problem::{Fault, Kind, Problem};
@@ -17,6 +18,9 @@ const MOST_READ_ROWS: u64 = 1 << 22;
 pub const fn are_parts_read(rows: u64) -> bool {
     rows <= MOST_READ_ROWS
 }
+
+/// The most rows by which tables are chosen: each is held here, and ranked for each protected attribute.
+pub const MOST_RANKED_ROWS: u64 = 1 << 24;
 
 /// The largest number of values of a protected attribute.
 pub(super) const MOST_VALUES: u64 = 1 << 16;
@@ -49,12 +53,41 @@ pub fn remote_conflict(specification: &Specification, earlier: &EarlierDisclosur
     specification.unproven.is_none().then_some(problem)
 }
 
+/// Why the rows contradict what the specification takes for a person.
+pub(super) fn subject_problem(unit: &Unit, columns: &[RemoteColumn]) -> Option<Problem> {
+    let Unit::Subject { attribute, max_rows, .. } = unit else { return None };
+    let detail = match columns.iter().find(|column| column.name == *attribute) {
+        None => "the table has no such column of subjects".to_owned(),
+        Some(column) if column.missing > 0 => "a row has no subject".to_owned(),
+        Some(column) if column.largest() > *max_rows => format!("a subject has more than {max_rows} rows"),
+        Some(_) => return None,
+    };
+    Some(Problem::new(Kind::UploadMalformed, detail).with("column", attribute.as_str()))
+}
+
+/// Whether the tables of a method are chosen by the rows.
+#[must_use]
+pub const fn chooses_by_rows(method: &MethodSpec) -> bool {
+    matches!(method, MethodSpec::Versatile(spec) if spec.looks_at_data())
+}
+
+/// The fault of rows that are too many to choose tables by.
+fn too_many_to_rank(rows: u64) -> Option<Fault> {
+    let detail = format!(
+        "the tables would be chosen by {rows} rows, of {MOST_RANKED_ROWS} at most in the other engine: use the algorithm uad or \
+         single_attribute, which look at the rules alone"
+    );
+    let fault = || Fault::new("/method/algorithm", Kind::WorkLimit, detail);
+    (rows > MOST_RANKED_ROWS).then(|| fault().with("limit", MOST_RANKED_ROWS).with("found", rows))
+}
+
 /// What always works instead.
 const WHOLE: &str = "upload the table, or publish it from a file";
 
-/// The faults of a specification that asks for what the other engine does not do.
-pub fn remote_faults(specification: &Specification) -> Vec<Fault> {
+/// The faults of a specification that asks for what the other engine does not do with a table of this many rows.
+pub fn remote_faults(specification: &Specification, rows: u64) -> Vec<Fault> {
     let mut faults = faults_of_method(&specification.method);
+    faults.extend(too_many_to_rank(rows).filter(|_| chooses_by_rows(&specification.method)));
     let mut fault = |applies: bool, pointer: &str, detail: &str| {
         if applies {
             faults.push(unsupported(pointer, detail));
@@ -64,12 +97,17 @@ pub fn remote_faults(specification: &Specification) -> Vec<Fault> {
     fault(specification.republish.is_some(), "/republish", &format!("nights are drawn from rows: {WHOLE}"));
     let chosen = specification.people != PeopleChoice::All;
     fault(chosen, "/people", &format!("rows of new people are chosen one by one: {WHOLE}"));
-    fault(specification.unit != Unit::Row, "", &format!("rows of persons are counted from rows: {WHOLE}"));
+    let leaves_out = specification.unit.kept().is_some();
+    fault(leaves_out, "", &format!("which rows of a person are kept is drawn row by row: {WHOLE}"));
     fault(!specification.excludable.is_empty(), "/attributes", &format!("excludable values need rows: {WHOLE}"));
     let is_bounded = !specification.thresholds.is_empty() && !matches!(specification.method, MethodSpec::Bucketize(_));
     let detail = format!("thresholds of values are kept there by the method bucketize alone: use it, or {WHOLE}");
     fault(is_bounded, "/method", &detail);
-    fault(specification.entropy, "/utility", &format!("the entropy of the model needs rows: {WHOLE}"));
+    let unread = specification.entropy && !are_parts_read(rows);
+    let detail = format!(
+        "the entropy of the model is read from the parts of at most {MOST_READ_ROWS} rows: ask for no figures, with an empty list"
+    );
+    fault(unread, "/utility", &detail);
     let measured = specification.internal != InternalUtility::default();
     fault(measured, "/internal", &format!("figures of the original need rows: {WHOLE}"));
     let compares = |rule: &&SubmittedRule| needs_order(rule.guarantee);
@@ -96,10 +134,8 @@ fn faults_of_method(method: &MethodSpec) -> Vec<Fault> {
             fault(spec.counterfeits.is_some(), "/method/counterfeits", &detail);
         }
         MethodSpec::Versatile(spec) => {
-            let by_rules = matches!(spec.algorithm, Algorithm::Uad | Algorithm::SingleAttribute);
-            let detail = "the other engine plans from rules and counts: use the algorithm uad or single_attribute";
-            fault(!by_rules, "/method/algorithm", detail);
-            fault(spec.addback, "/method/addback", "what may be added depends on rows, which are in the other engine");
+            let detail = "the other engine makes buckets of one attribute: use another algorithm than multi_sa";
+            fault(spec.algorithm == Algorithm::MultiSa, "/method/algorithm", detail);
         }
         MethodSpec::Generalize(spec) => {
             fault(spec.split != ClassSplit::Strict, "/method/split", STRICT);
@@ -139,8 +175,9 @@ fn needs_order(guarantee: Guarantee) -> bool {
 pub(super) fn faults_of_design(design: &Design, counts: &RemoteCounts) -> Vec<Fault> {
     let is_of_distinct_rows =
         |table: &DesignedTable| matches!(table.design, TableDesign::Generalized(_) | TableDesign::Sliced(_));
-    if design.decision != Decision::ByRules && !design.tables.iter().all(is_of_distinct_rows) {
-        return vec![unsupported("/method", "the tables cannot be chosen from rules and counts alone")];
+    let is_chosen = matches!(design.decision, Decision::ByRules | Decision::ByData(_));
+    if !is_chosen && !design.tables.iter().all(is_of_distinct_rows) {
+        return vec![unsupported("/method", "the tables cannot be chosen from rules and counts")];
     }
     let is_counted = |buckets: &BucketPlan| match buckets {
         BucketPlan::Drawn => true,
@@ -202,7 +239,33 @@ fn faults_of_sizes(filled: &[FilledBuckets]) -> Vec<Fault> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::microdata::AttributeType;
+    use crate::privacy::ValueFrequency;
     use crate::publication::SizeCount;
+
+    #[test]
+    fn subjects_have_at_most_the_rows_they_are_said_to() {
+        let of = |rows: u64, missing: u64| RemoteColumn {
+            name: "patient".to_owned(),
+            kind: AttributeType::Text,
+            missing,
+            frequencies: vec![ValueFrequency { rows, values: 1 }, ValueFrequency { rows: 1, values: 7 }],
+        };
+        let unit = |attribute: &str| Unit::Subject { attribute: attribute.to_owned(), max_rows: 2, kept: None };
+        let said = |unit: &Unit, column: RemoteColumn| subject_problem(unit, &[column]).map(|problem| problem.detail);
+        assert_eq!(said(&Unit::Row, of(3, 1)), None);
+        assert_eq!(said(&unit("patient"), of(2, 0)), None);
+        assert_eq!(said(&unit("patient"), of(3, 0)).unwrap(), "a subject has more than 2 rows");
+        assert_eq!(said(&unit("patient"), of(2, 1)).unwrap(), "a row has no subject");
+        assert_eq!(said(&unit("person"), of(2, 0)).unwrap(), "the table has no such column of subjects");
+    }
+
+    #[test]
+    fn rows_to_choose_tables_by_are_bounded() {
+        assert_eq!(too_many_to_rank(MOST_RANKED_ROWS), None);
+        let fault = too_many_to_rank(MOST_RANKED_ROWS + 1).unwrap();
+        assert!(fault.detail.contains("16777217 rows, of 16777216 at most"), "{}", fault.detail);
+    }
 
     #[test]
     fn sizes_beyond_the_engine_are_named() {

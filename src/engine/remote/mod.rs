@@ -14,6 +14,7 @@ pub(super) mod limits;
 pub(super) mod members;
 pub(super) mod plan;
 mod planned_classes;
+mod planned_rows;
 mod planned_slices;
 mod planned_tables;
 pub(super) mod port;

@@ -19,7 +19,7 @@ use crate::publish::partition::RowWeights;
 use crate::publish::ranked;
 use crate::publish::ranked::{BucketContent, UseKey, place_filled, plan_buckets};
 use crate::publish::slicing::WholeTableViolation;
-use crate::publish::{DesignedTable, PlanError, PlanRefusal, TableDesign};
+use crate::publish::{Decision, DesignedTable, PlanError, PlanRefusal, TableDesign};
 use crate::verifier::{AttributeContents, OriginalValues, TableContents};
 
 /// A table as it is planned.
@@ -145,7 +145,7 @@ impl RemoteOrder<'_> {
                 TableDesign::Sliced(design) => {
                     self.slices(table, DesignOfRows { name, attributes, design, counts }, control)?
                 }
-                _ => self.planned(name.0, designed, counts)?,
+                _ => self.planned(name.0, designed, counts, &prepared.design.decision)?,
             });
         }
         Ok(tables)
@@ -157,6 +157,7 @@ impl RemoteOrder<'_> {
         name: String,
         designed: &DesignedTable,
         counts: &RemoteCounts,
+        decision: &Decision,
     ) -> Result<PlannedTable, EngineError> {
         let single = designed.bucketized().and_then(|bucketized| bucketized.single());
         let (mut form, mut contents) = (RemoteForm::Plain, TableContents::default());
@@ -169,13 +170,27 @@ impl RemoteOrder<'_> {
             };
             let buckets = ranked::contents(&plan.segments);
             contents.attributes.push(AttributeContents { attribute: Some(attr), buckets, values: values.len() });
-            let key = UseKey::of_ranks(self.key, &name);
+            let (key, ranking) = match decision {
+                // the choice was made by these ranks
+                Decision::ByData(_) => {
+                    let attribute = &self.specification.names[attr.index()];
+                    (UseKey::of_attribute(self.key, attribute), self.ranking_places())
+                }
+                _ => (UseKey::of_ranks(self.key, &name), self.places(designed.attributes)),
+            };
             let sensitive = ProtectedRemoteColumn { column: self.published(attr), values };
-            form = RemoteForm::Bucketized(RemoteBuckets { sensitive, plan, key });
+            form = RemoteForm::Bucketized(RemoteBuckets { sensitive, plan, key, ranking });
         }
         let sensitive = single.map_or(AttrSet::EMPTY, |(attr, _)| AttrSet::one(attr));
         let known = self.all_published(designed.attributes.minus(sensitive));
         Ok(PlannedTable { plan: RemoteTablePlan { name, known, form }, contents, shared: Vec::new() })
+    }
+
+    /// The positions of the columns of attributes, rising.
+    pub(super) fn places(&self, attributes: AttrSet) -> Vec<usize> {
+        let mut places: Vec<usize> = attributes.iter().map(|attr| self.specification.used[attr.index()]).collect();
+        places.sort_unstable();
+        places
     }
 
     /// The columns of attributes, as they are published.

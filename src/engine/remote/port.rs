@@ -125,6 +125,8 @@ pub struct RemoteBuckets {
     pub plan: RankedPlan,
     /// The key of the ranks.
     pub key: UseKey,
+    /// The positions of the columns that rank rows, rising: those of the table, or more.
+    pub ranking: Vec<usize>,
 }
 
 /// A part that was written.
@@ -228,6 +230,10 @@ pub trait RemoteTable {
     /// # Errors
     /// [`RemoteError`], also where there are more than `most`.
     fn values(&mut self, column: usize, most: u64) -> Result<Vec<CountedValue>, RemoteError>;
+
+    /// A value of a column as statements encode it for ranks: `-` for a missing one, else the number of bytes of its text there, a
+    /// colon and the text.
+    fn encoded_cell(&self, column: usize, value: Option<&str>) -> String;
 
     /// How often each of `dependents` follows from the columns `determinant`, in all rows.
     ///

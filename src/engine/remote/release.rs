@@ -9,7 +9,8 @@ use crate::control::{Control, Phase};
 use crate::engine::error::EngineError;
 use crate::engine::prepare::known_forms::DescribedDependencies;
 use crate::engine::prepare::wording::method_name;
-use crate::engine::prepare::{PreparedRelease, losses};
+use crate::engine::prepare::{PreparedRelease, losses, wording};
+use crate::engine::read_back::entropy;
 use crate::engine::read_back::exposures;
 use crate::engine::read_back::exposures::{FigureReader, FiguresOfParts, PublishedTables};
 use crate::engine::read_back::figures::{achieved, bucket_sizes, closed, summary};
@@ -20,8 +21,8 @@ use crate::ledger::{ActiveRule, Disclosure};
 use crate::microdata::{Attr, AttrSet, AttributeType};
 use crate::problem::{Fault, Kind};
 use crate::publication::{
-    CellContent, CheckName, Linkage, NoticeKind, Part, Publication, PublishedBytes, PublishedColumn, PublishedTable,
-    RowMeaning, TableName, TableProtection,
+    CellContent, CheckName, Linkage, ModelKind, NoticeKind, Part, Publication, PublishedBytes, PublishedColumn,
+    PublishedTable, RowMeaning, TableName, TableProtection,
 };
 use crate::publish::{DesignedTable, TableDesign};
 use crate::report::{
@@ -176,6 +177,8 @@ struct FoundRemotely<'a> {
     verification: &'a VerifierReport,
     /// What the parts say by themselves, as far as they were read.
     figures: Option<FiguresOfParts>,
+    /// The entropy of the model, with its kind, where it is asked for and the parts were read.
+    entropy: Option<(f64, ModelKind)>,
 }
 
 /// Parts that cannot be opened here.
@@ -260,14 +263,19 @@ impl PlannedRemotely<'_> {
             control.advance(1)?;
         }
         let verification = self.verified(audits, control)?;
-        let (described, figures) = match parts {
-            RemoteParts::Stay(parts) => (self.staying(written), self.figures(parts, control)?),
+        let carried;
+        let (described, at_hand): (_, Option<&dyn PublishedBytes>) = match parts {
+            RemoteParts::Stay(parts) => (self.staying(written), parts),
             RemoteParts::Carried(store) => {
-                let carried = self.carried(table, &written, &mut *store, control)?;
-                (carried, self.figures(Some(&*store), control)?)
+                carried = store;
+                (self.carried(table, &written, &mut *carried, control)?, Some(&*carried))
             }
         };
-        let found = FoundRemotely { written: &described, verification: &verification, figures };
+        let read = at_hand.filter(|_| are_parts_read(self.counts.rows));
+        let figures = read.map(|parts| self.figures(parts, control)).transpose()?;
+        let entropy = read.filter(|_| self.order.specification.entropy);
+        let entropy = entropy.map(|parts| self.entropy(parts, control)).transpose()?;
+        let found = FoundRemotely { written: &described, verification: &verification, figures, entropy };
         let manifest = self.manifest(provenance, made_by, found);
         let (disclosures, rules) = ledger_entries(self.order.specification, &self.prepared, &self.publication);
         Ok(AuditedRelease { manifest, disclosures, rules })
@@ -371,31 +379,33 @@ impl PlannedRemotely<'_> {
         Ok(report)
     }
 
-    /// What no rule prevents and what cells say, as far as the parts are small and at hand.
-    fn figures(
-        &self,
-        parts: Option<&dyn PublishedBytes>,
-        control: &Control,
-    ) -> Result<Option<FiguresOfParts>, EngineError> {
+    /// What no rule prevents, and what cells say.
+    fn figures(&self, parts: &dyn PublishedBytes, control: &Control) -> Result<FiguresOfParts, EngineError> {
         let RemoteOrder { specification, .. } = self.order;
-        let Some(parts) = parts.filter(|_| are_parts_read(self.counts.rows)) else { return Ok(None) };
         let tables = PublishedTables {
             publication: &self.publication,
             names: &specification.published_names,
             taxonomies: &specification.taxonomies,
         };
-        Ok(Some(exposures::of_parts(FigureReader::new(tables, control), parts)?))
+        exposures::of_parts(FigureReader::new(tables, control), parts)
+    }
+
+    /// The entropy of the readers' model, with the kind of the model.
+    fn entropy(&self, parts: &dyn PublishedBytes, control: &Control) -> Result<(f64, ModelKind), EngineError> {
+        let kinds: Vec<Option<AttributeType>> = self.counts.columns.iter().map(|column| Some(column.kind)).collect();
+        entropy::of_parts(&self.publication, &kinds, parts, control)
     }
 
     fn manifest(&self, provenance: &Provenance, made_by: WritingEngine, found: FoundRemotely<'_>) -> Manifest {
         let Self { order: RemoteOrder { specification, .. }, prepared, publication, .. } = self;
-        let FoundRemotely { written, verification, figures } = found;
+        let FoundRemotely { written, verification, figures, entropy } = found;
         let (exposures, columns) = figures.map(|of| (of.exposures, of.columns)).unzip();
         let dependencies = &prepared.dependencies;
         let described = DescribedDependencies { dependencies, design: &prepared.design, specification };
         let mut warnings = declared_choices(specification);
         warnings.extend(described.notices());
         warnings.extend(losses::describe_losses(specification, &prepared.design));
+        warnings.extend(wording::choice_for_readers(&prepared.design.decision));
         warnings.extend(exposures.is_none().then(|| SpecificationNotice {
             r#type: NoticeKind::ExposureNotComplete,
             pointer: None,
@@ -404,6 +414,8 @@ impl PlannedRemotely<'_> {
                 .to_owned(),
         }));
         let rules = 0..publication.rules.len();
+        let mut utility = Utility::of_parts(bucket_sizes(verification, publication), columns.unwrap_or_default());
+        (utility.model_entropy_nats, utility.entropy_method) = entropy.unzip();
         manifest(ManifestInput {
             provenance,
             method: method_name(&specification.method, &prepared.design.decision),
@@ -411,7 +423,7 @@ impl PlannedRemotely<'_> {
             names: &dependencies.names(specification),
             written,
             verification: summary(verification),
-            utility: Utility::of_parts(bucket_sizes(verification, publication), columns.unwrap_or_default()),
+            utility,
             achieved: rules.clone().map(|rule| achieved(verification, publication, rule)).collect(),
             closed: rules.map(|rule| closed(verification, publication, rule)).collect(),
             exposures,

@@ -19,6 +19,12 @@ impl UseKey {
         Self::derived(key, &format!("rank/{table}"))
     }
 
+    /// The key of the ranks by which one attribute is bucketized, whichever table it will stand in.
+    #[must_use]
+    pub fn of_attribute(key: &ReleaseKey, attribute: &str) -> Self {
+        Self::derived(key, &format!("rank of attribute/{attribute}"))
+    }
+
     fn derived(key: &ReleaseKey, label: &str) -> Self {
         Self(Zeroizing::new(hex::encode(*derive(key, label))))
     }

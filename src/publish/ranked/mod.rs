@@ -11,6 +11,7 @@
 
 mod keys;
 mod plan;
+mod rows;
 mod segments;
 
 #[cfg(test)]
@@ -18,4 +19,5 @@ mod tests;
 
 pub use keys::{LabelMap, UseKey, encoded_cell};
 pub use plan::{RankedPlan, UnplannableError, place_filled, plan_buckets};
+pub use rows::{RankedRows, RankingColumn, compare_rows};
 pub use segments::{BucketContent, Segment, contents, deal};

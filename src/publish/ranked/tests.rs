@@ -6,8 +6,13 @@ use serde_json::Value;
 use sha2::{Digest, Sha256};
 
 use super::*;
+use crate::control::Control;
+use crate::microdata::formats::IngestLimits;
+use crate::microdata::formats::csv::{CsvOptions, CsvReader, read_table};
+use crate::microdata::{Attr, Table};
 use crate::publication::{Guarantee, SizeCount};
 use crate::publish::bucketize::FilledBuckets;
+use crate::publish::input::AttributeBuckets;
 use crate::random::ReleaseKey;
 
 /// A cell in canonical order: missing first, numbers by value, texts by bytes.
@@ -39,6 +44,18 @@ impl OrderedCell {
 }
 
 type TableRow = Vec<OrderedCell>;
+
+/// Rows of two numbers as a table.
+fn table(rows: &[TableRow]) -> Table {
+    let text = |cell: &OrderedCell| match cell {
+        OrderedCell::Number(number) => number.to_string(),
+        other => panic!("{other:?}"),
+    };
+    let lines = rows.iter().map(|row| format!("{},{}\n", text(&row[0]), text(&row[1])));
+    let (csv, limits) = ("q,s\n".to_owned() + &lines.collect::<String>(), IngestLimits::default());
+    let mut reader = CsvReader::open(csv.as_bytes(), CsvOptions::default(), &limits).unwrap();
+    read_table(&mut reader, None, &limits).unwrap()
+}
 
 /// The bucket of each row: by the number of the row among equal ones, its keyed number, and its rank among the rows of its value.
 fn assigned(rows: &[TableRow], sensitive: usize, key: &UseKey, plan: &RankedPlan) -> Vec<u64> {
@@ -235,6 +252,33 @@ proptest! {
                 prop_assert!(content.len() as u64 >= l && content.iter().all(|(_, count)| *count == 1));
             }
         }
+    }
+
+    /// What tables are chosen by are the buckets that the engine then makes.
+    #[test]
+    fn rows_at_hand_get_the_buckets_of_the_engine(
+        rows in prop::collection::vec((0i64..3, 0i64..4), 4..40), least in 1u64..3, byte: u8,
+    ) {
+        let mut rows: Vec<TableRow> =
+            rows.iter().map(|&(q, s)| vec![OrderedCell::Number(q), OrderedCell::Number(s)]).collect();
+        rows.sort();
+        let mut counts: BTreeMap<&OrderedCell, u64> = BTreeMap::new();
+        rows.iter().for_each(|row| *counts.entry(&row[1]).or_default() += 1);
+        let (counts, key): (Vec<u64>, _) = (counts.into_values().collect(), ReleaseKey::from_bytes([byte; 32]));
+        let guarantees = [Guarantee::DistinctLDiversity { l: least }];
+        prop_assume!(counts.len() as u64 >= least);
+        let plan = plan_buckets(&counts, &guarantees, &key, "s").unwrap();
+        let expected = assigned(&rows, 1, &UseKey::of_attribute(&key, "s"), &plan);
+        let table = table(&rows);
+        let encoded = |attribute: Attr| {
+            let cell = |value: Option<&[u8]>| encoded_cell(value.map(|value| std::str::from_utf8(value).unwrap()));
+            RankingColumn { attribute, cells: table.domain(attribute).iter().map(cell).collect() }
+        };
+        let columns: Vec<RankingColumn> = table.attributes().iter().map(encoded).collect();
+        let ranked = RankedRows::new(&table, &columns, &key);
+        let found = ranked.of_attribute(Attr(1), &guarantees, &Control::default()).unwrap();
+        prop_assert_eq!(u64::from(found.buckets), plan.buckets());
+        prop_assert_eq!(found.bucket_of.into_iter().map(u64::from).collect::<Vec<_>>(), expected);
     }
 
     #[test]

@@ -18,7 +18,7 @@ use crate::microdata::{Attr, AttrSet, Codes, Column, Table};
 use crate::model::{BucketedColumn, JoinTree, RowGroups, TableView, ValueShare, entropy};
 use crate::publish::assign::BucketAssignment;
 use crate::publish::designed_table::Bucketized;
-use crate::publish::input::PlanRows;
+use crate::publish::input::{BucketSource, PlanRows};
 use crate::spec::DecompositionScore;
 
 /// Largest number of terms that are computed in parallel.
@@ -78,9 +78,14 @@ impl<'a> EntropyScorer<'a> {
         control: &'a Control,
     ) -> Result<Self, Cancelled> {
         let draw = |sensitive: Attr| {
-            let alone = AttrSet::one(sensitive);
-            let bucketized = Bucketized::on(alone, sensitive, ground.guarantees(sensitive).to_vec());
-            Ok((sensitive, bucketized.draw(rows.table, rows.streams, control)?))
+            let guarantees = ground.guarantees(sensitive);
+            let drawn =
+                match rows.buckets {
+                    BucketSource::Elsewhere(buckets) => buckets.of_attribute(sensitive, guarantees, control)?,
+                    BucketSource::Drawn => Bucketized::on(AttrSet::one(sensitive), sensitive, guarantees.to_vec())
+                        .draw(rows.table, rows.streams, control)?,
+                };
+            Ok((sensitive, drawn))
         };
         let drawn: BTreeMap<Attr, BucketAssignment> = ground.protected().iter().map(draw).collect::<Result<_, _>>()?;
         Self::with(drawn, rows.table, score, control)

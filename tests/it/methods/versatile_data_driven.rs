@@ -16,7 +16,7 @@ const DATA: &str = "tests/data/adult-7.csv.gz";
 /// Attributes in the order of the file: age, country, education, marital_status, occupation, income, sex.
 const NAMES: [&str; 7] = ["age", "country", "education", "marital_status", "occupation", "income", "sex"];
 
-fn adult() -> Vec<u8> {
+pub(crate) fn adult() -> Vec<u8> {
     let file = File::open(Path::new(env!("CARGO_MANIFEST_DIR")).join(DATA)).unwrap();
     some_rows(GzDecoder::new(file), 4)
 }
@@ -27,7 +27,7 @@ fn rules() -> Vec<Rule> {
 }
 
 /// The rules by an algorithm, with options.
-fn document(algorithm: &str, options: &Value) -> Value {
+pub(crate) fn document(algorithm: &str, options: &Value) -> Value {
     let declared = |rule: &Rule| {
         let known: Vec<&str> = rule.known.iter().map(|&at| NAMES[at]).collect();
         json!({"quasi_identifiers": known, "sensitive": [NAMES[rule.sensitive]]})
@@ -43,15 +43,32 @@ fn document(algorithm: &str, options: &Value) -> Value {
 }
 
 /// Attributes of the tables, bucketized ones with what they hide.
-fn tables(described: &Value) -> Vec<(Value, bool)> {
+pub(crate) fn tables(described: &Value) -> Vec<(Value, bool)> {
     let tables = described["tables"].as_array().unwrap().iter();
     tables.map(|table| (table["attributes"].clone(), table["protection"] == "guarding")).collect()
+}
+
+/// Judges a release of Adult from outside, and by the command line; the number of tables with buckets.
+pub(crate) async fn judged(server: &Server, manifest: &Value) -> usize {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("manifest.json"), manifest.to_string()).unwrap();
+    let mut files = Files::new();
+    for table in manifest["tables"].as_array().unwrap() {
+        for part in table["parts"].as_array().unwrap() {
+            let csv = server.part(manifest, &text(&table["name"]), &text(&part["name"])).await;
+            fs::write(folder.path().join(text(&part["file"])), &csv).unwrap();
+            files.insert(text(&part["file"]), csv.into_bytes());
+        }
+    }
+    let verified = run(guardian().arg("verify").arg(folder.path()));
+    assert_eq!(verified.status.code(), Some(0), "{}", String::from_utf8_lossy(&verified.stdout));
+    let original = Original::read(adult().as_slice());
+    audit(&original, &files, &(0..NAMES.len()).collect::<Vec<_>>(), &rules()).unwrap()
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn every_algorithm_publishes_adult() {
     let mut server = Server::start().await;
-    let original = Original::read(adult().as_slice());
     let mut single = 0;
     for (algorithm, options, by_data) in [
         ("gd", json!({}), true),
@@ -97,21 +114,7 @@ async fn every_algorithm_publishes_adult() {
             assert!(text(&won["detail"]).contains(winner), "{won} {planned}");
             assert!(!text(&won["detail"]).contains('.'), "no figure of what was not chosen: {won}");
         }
-
-        let folder = tempfile::tempdir().unwrap();
-        fs::write(folder.path().join("manifest.json"), manifest.to_string()).unwrap();
-        let mut files = Files::new();
-        for table in manifest["tables"].as_array().unwrap() {
-            for part in table["parts"].as_array().unwrap() {
-                let csv = server.part(&manifest, &text(&table["name"]), &text(&part["name"])).await;
-                fs::write(folder.path().join(text(&part["file"])), &csv).unwrap();
-                files.insert(text(&part["file"]), csv.into_bytes());
-            }
-        }
-        let judged = audit(&original, &files, &(0..NAMES.len()).collect::<Vec<_>>(), &rules());
-        assert_eq!(judged, Ok(guarding), "{what}");
-        let verified = run(guardian().arg("verify").arg(folder.path()));
-        assert_eq!(verified.status.code(), Some(0), "{what}: {}", String::from_utf8_lossy(&verified.stdout));
+        assert_eq!(judged(&server, &manifest).await, guarding, "{what}");
     }
     assert_eq!(single, 1, "only single_attribute parts all attributes");
     server.stop().await;

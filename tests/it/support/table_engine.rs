@@ -1,6 +1,6 @@
 //! An engine with tables: files of CSV in a folder, which it copies, counts, assigns to buckets and writes as Parquet by itself.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -272,13 +272,13 @@ impl CopiedRows {
 
     /// The label of the bucket of each row: by the number of the row among equal ones, its keyed number, and its rank among the rows
     /// of its value.
-    fn labels(&self, buckets: &RemoteBuckets, used: &[usize]) -> Vec<(u64, u32)> {
+    fn labels(&self, buckets: &RemoteBuckets) -> Vec<(u64, u32)> {
         let codes: BTreeMap<&str, u32> =
             buckets.sensitive.values.iter().zip(0..).map(|(value, code)| (value.as_deref().unwrap(), code)).collect();
         let mut copies: BTreeMap<Vec<&str>, u64> = BTreeMap::new();
         let mut ranked: BTreeMap<u32, Vec<RankedRow<'_>>> = BTreeMap::new();
         for (place, row) in self.rows.iter().enumerate() {
-            let cells: Vec<&str> = used.iter().map(|&at| row[at].as_str()).collect();
+            let cells: Vec<&str> = buckets.ranking.iter().map(|&at| row[at].as_str()).collect();
             let copy = copies.entry(cells.clone()).or_default();
             *copy += 1;
             let encoded: String = cells.iter().map(|cell| encoded_cell(Some(*cell))).collect();
@@ -419,6 +419,10 @@ impl RemoteTable for CopiedRows {
         Ok(values)
     }
 
+    fn encoded_cell(&self, _: usize, value: Option<&str>) -> String {
+        encoded_cell(value)
+    }
+
     fn determined(&mut self, determinant: &[usize], dependents: &[usize]) -> Result<Vec<CountedGroups>, RemoteError> {
         let counted = |&dependent: &usize| {
             let groups = self.groups(determinant, dependent);
@@ -478,9 +482,7 @@ impl RemoteTable for CopiedRows {
                 return Ok(vec![written("rows", self.write_part(&name("rows"), &[], self.rows.clone(), &columns))]);
             }
         };
-        let used: BTreeSet<usize> =
-            columns.iter().map(|of| of.place).chain([buckets.sensitive.column.column]).collect();
-        let assigned = self.labels(buckets, &used.into_iter().collect::<Vec<_>>());
+        let assigned = self.labels(buckets);
         let labels: Vec<u64> = assigned.iter().map(|(label, _)| *label).collect();
         let sensitive = [self.own(buckets.sensitive.column.column, &buckets.sensitive.column.name)];
         let known = self.write_part(&name("qi"), &labels, self.rows.clone(), &columns);

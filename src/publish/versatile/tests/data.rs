@@ -56,7 +56,7 @@ fn planned_among(
         active_rules: protection,
         known: &known,
         earlier_releases: None,
-        rows: Some(PlanRows { table, strata: table, streams: &streams }),
+        rows: Some(PlanRows::new(table, table, &streams)),
     };
     super::super::plan(spec, &input, &Control::default()).unwrap()
 }
@@ -266,7 +266,7 @@ proptest! {
         let control = Control::default();
         let choose = |table: &Table| {
             let mut scorer = EntropyScorer::with(drawn(), table, spec.score, &control).unwrap();
-            let rows = PlanRows { table, strata: table, streams: &streams };
+            let rows = PlanRows::new(table, table, &streams);
             let mut links = CorrelatedAttributes::new(rows, &[], CorrelatedPolicy::Separate, &control);
             DecompositionSearch { ground: &ground, scorer: &mut scorer, links: &mut links, control: &control }.decide(&spec).unwrap()
         };
@@ -352,7 +352,7 @@ fn a_plan_that_is_cancelled_stops() {
         active_rules: &[],
         known: &KnownDependencies::default(),
         earlier_releases: None,
-        rows: Some(PlanRows { table: &table, strata: &table, streams: &streams }),
+        rows: Some(PlanRows::new(&table, &table, &streams)),
     };
     let control = Control::default();
     control.cancel();
