@@ -53,10 +53,12 @@ class org.apache.spark.deploy.master.Master --host 127.0.0.1 --port 17077 --webu
 for port in 18081 18082; do
     class org.apache.spark.deploy.worker.Worker spark://127.0.0.1:17077 --cores 1 --memory 1g --host 127.0.0.1 --webui-port "$port"
 done
+# streams of responses end after three seconds, as they do after two minutes elsewhere: statements that take longer go on
 connect() {
     "$SPARK_HOME/bin/spark-submit" --master spark://127.0.0.1:17077 --driver-memory 1g --executor-memory 700m \
         --conf spark.driver.host=127.0.0.1 --conf spark.connect.grpc.binding.address=127.0.0.1 \
         --conf spark.connect.grpc.binding.port=15012 --conf spark.eventLog.enabled=true --conf "spark.eventLog.dir=file://$work/events" \
+        --conf spark.connect.execute.reattachable.senderMaxStreamDuration=3s \
         --conf "spark.sql.warehouse.dir=$work/warehouse" --class org.apache.spark.sql.connect.service.SparkConnectServer \
         --name connect local:/dev/null >>"$work/logs/connect.log" 2>&1 &
     connect=$!
@@ -125,6 +127,24 @@ cat >"$work/thresholds.json" <<'END'
 END
 publish "$work/lake/adult" "$work/thresholds.json" "$work/out/thresholds"
 "$guardian" verify "$work/out/thresholds" --original "$work/adult.csv" | tail -n 1
+
+# tables that are chosen by the rows, and persons with several rows
+cat >"$work/chosen.json" <<'END'
+{"unlisted": "drop",
+ "method": {"type": "versatile", "algorithm": "gd", "rules": ["age, sex, race -> occupation", "age, education -> relationship"],
+            "default_guarantee": {"type": "l_diversity", "l": 2}}}
+END
+publish "$work/lake/adult" "$work/chosen.json" "$work/out/chosen" "$key"
+"$guardian" verify "$work/out/chosen" --original "$work/adult.csv" | tail -n 1
+publish "$work/lake/adult" "$work/chosen.json" "$work/out/chosen-again" "$key"
+check same "$work/out/chosen" "$work/out/chosen-again"
+most=$(cut -d, -f3 "$work/adult.csv" | sort | uniq -c | sort -rn | awk 'NR == 1 { print $1 }')
+for rows in $((most - 1)) "$most"; do
+    "$guardian" plan "$work/lake/adult" examples/adult.json --engine sc://127.0.0.1:15012 --scratch "$work/scratch" \
+        --subject fnlwgt --max-rows-per-subject "$rows" --json >"$work/persons-$rows.json" 2>&1 || true
+done
+grep -q "a subject has more than $((most - 1)) rows" "$work/persons-$((most - 1)).json"
+grep -q "fnlwgt with at most $most rows" "$work/persons-$most.json"
 
 # classes follow from the rows alone, and sliced buckets from these and the key: they are those of the ordinary engine
 cat >"$work/classes.json" <<'END'

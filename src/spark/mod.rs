@@ -13,6 +13,8 @@ mod connect;
 mod copy;
 #[cfg(feature = "spark")]
 mod engine;
+#[cfg(feature = "spark")]
+mod execution;
 mod files;
 mod kinds;
 mod relation;
