@@ -139,12 +139,13 @@ publish "$work/lake/adult" "$work/chosen.json" "$work/out/chosen" "$key"
 publish "$work/lake/adult" "$work/chosen.json" "$work/out/chosen-again" "$key"
 check same "$work/out/chosen" "$work/out/chosen-again"
 most=$(cut -d, -f3 "$work/adult.csv" | sort | uniq -c | sort -rn | awk 'NR == 1 { print $1 }')
-for rows in $((most - 1)) "$most"; do
+for bound in $((most - 1)) "$most"; do
     "$guardian" plan "$work/lake/adult" examples/adult.json --engine sc://127.0.0.1:15012 --scratch "$work/scratch" \
-        --subject fnlwgt --max-rows-per-subject "$rows" --json >"$work/persons-$rows.json" 2>&1 || true
+        --subject fnlwgt --max-rows-per-subject "$bound" --json >"$work/persons-$bound.json" 2>&1 || true
 done
 grep -q "a subject has more than $((most - 1)) rows" "$work/persons-$((most - 1)).json"
 grep -q "fnlwgt with at most $most rows" "$work/persons-$most.json"
+echo "tables were chosen by the rows, and rows of persons were counted"
 
 # classes follow from the rows alone, and sliced buckets from these and the key: they are those of the ordinary engine
 cat >"$work/classes.json" <<'END'

@@ -87,7 +87,7 @@ impl ReleaseUpload {
         if (first.len() as u64) < BLOCK_BYTES {
             return Ok(self.create(name, first).await?);
         }
-        let path = self.place.path.clone().join(name);
+        let path = below(&self.place.path, name);
         let store = Arc::clone(&self.place.store);
         let mut upload = self.place.ask(store.put_multipart_opts(&path, Default::default())).await?;
         let sent = self.send(upload.as_mut(), first, file, proceed).await;
@@ -160,12 +160,17 @@ impl ReleaseUpload {
 
     /// Writes a small object that must not be there.
     async fn create(&mut self, name: &str, bytes: Bytes) -> Result<(), ObjectError> {
-        let path = self.place.path.clone().join(name);
+        let path = below(&self.place.path, name);
         let options = PutOptions { mode: PutMode::Create, ..PutOptions::default() };
         self.place.ask(self.place.store.put_opts(&path, PutPayload::from_bytes(bytes), options)).await?;
         self.written.push(path);
         Ok(())
     }
+}
+
+/// The path of a file of a release, which may be in the folder of its part.
+fn below(prefix: &Path, name: &str) -> Path {
+    name.split('/').fold(prefix.clone(), Path::join)
 }
 
 async fn delete(store: &dyn ObjectStore, path: &Path) -> object_store::Result<()> {
@@ -189,4 +194,16 @@ pub enum UploadError {
     /// It cannot be read, or the caller stopped.
     #[error(transparent)]
     Io(#[from] std::io::Error),
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_of_a_part_are_in_its_folder() {
+        let prefix = Path::from("night/7");
+        assert_eq!(below(&prefix, "t1.qi/00000.parquet").as_ref(), "night/7/t1.qi/00000.parquet");
+        assert_eq!(below(&prefix, "t1.qi.csv").as_ref(), "night/7/t1.qi.csv");
+    }
 }

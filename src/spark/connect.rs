@@ -21,7 +21,7 @@ use spark_connect_proto::{
     AnalyzePlanRequest, Command, CreateDataFrameViewCommand, Plan, Relation, Sql, WriteOperation,
 };
 
-use super::execution::{self, LOST};
+use super::execution::{self, LOST, PARTING, SILENCE, answered};
 use super::kinds::SqlKind;
 use super::relation::SqlValue;
 use super::session::SqlSession;
@@ -63,9 +63,9 @@ impl ConnectSession {
         let session = Self { client, control: control.clone() };
         session.run(async |client| {
             for (name, value) in SETTINGS {
-                client.set_config(name, value).await.map_err(named)?;
+                answered(SILENCE, client.set_config(name, value)).await.map_err(named)?;
             }
-            let set = client.get_configs(&SETTINGS.map(|(name, _)| name)).await.map_err(named)?;
+            let set = answered(SILENCE, client.get_configs(&SETTINGS.map(|(name, _)| name))).await.map_err(named)?;
             match SETTINGS.iter().zip(&set).find(|((_, value), set)| set.as_deref() != Some(value)) {
                 None => Ok(()),
                 Some(((name, _), _)) => {
@@ -88,14 +88,14 @@ impl ConnectSession {
             let mut interrupted = false;
             loop {
                 match receiver.recv_timeout(LOOK) {
-                    Ok(_) if interrupted => return Err(RemoteError::Cancelled),
+                    Ok(_) if interrupted || self.control.check().is_err() => return Err(RemoteError::Cancelled),
                     Ok(result) => return result,
                     Err(RecvTimeoutError::Disconnected) => {
                         return Err(RemoteError::Failed("a statement ended without an answer".to_owned()));
                     }
                     Err(RecvTimeoutError::Timeout) if !interrupted && self.control.check().is_err() => {
                         // what cannot be interrupted ends by itself
-                        let _ = block_on(self.client.interrupt_all());
+                        let _ = block_on(answered(PARTING, self.client.interrupt_all()));
                         interrupted = true;
                     }
                     Err(RecvTimeoutError::Timeout) => {}
@@ -106,7 +106,7 @@ impl ConnectSession {
 
     /// Runs a plan to its end; the batches of Arrow that it gives.
     fn execute(&self, plan: OpType) -> Result<Vec<Vec<u8>>, RemoteError> {
-        self.run(async |client| execution::run(client, plan).await.map_err(named))
+        self.run(async |client| execution::run(client, plan, &self.control).await.map_err(named))
     }
 
     fn command(&self, command: CommandType) -> Result<(), RemoteError> {
@@ -121,7 +121,7 @@ impl ConnectSession {
                 analyze: Some(analyze),
                 ..AnalyzePlanRequest::default()
             };
-            Ok(client.analyze_plan(request).await.map_err(named)?.result)
+            Ok(answered(SILENCE, client.analyze_plan(request)).await.map_err(named)?.result)
         })
     }
 }
@@ -135,7 +135,7 @@ fn relation(sql: &str) -> Relation {
 impl Drop for ConnectSession {
     fn drop(&mut self) {
         // views of keys end with the session
-        let _ = block_on(self.client.release_session());
+        let _ = block_on(answered(PARTING, self.client.release_session()));
     }
 }
 
@@ -147,10 +147,20 @@ fn named(error: SparkError) -> RemoteError {
     match (error.grpc_code(), class) {
         // an error of Spark has a class; without one the connection broke, as with a driver that dies
         (Some(code), class) if class.is_none() || LOST.contains(&code) => {
-            RemoteError::Unavailable(format!("gRPC code {code}"))
+            RemoteError::Unavailable(broken_connection(code))
         }
         (_, Some(class)) => RemoteError::Failed(format!("{class}{state}")),
         (_, None) => RemoteError::Unavailable("the connection broke".to_owned()),
+    }
+}
+
+/// What a code of gRPC says where the engine says nothing.
+fn broken_connection(code: i32) -> String {
+    match code {
+        4 => "it does not answer in time".to_owned(),
+        7 | 16 => "it does not accept the token".to_owned(),
+        14 => "nothing answers at its address, or with a certificate that this machine does not accept".to_owned(),
+        other => format!("the connection broke with code {other} of gRPC"),
     }
 }
 

@@ -10,7 +10,9 @@ use spark_connect_core::{ExecutePlanResponseReattachableIterator, RetryPolicy, S
 use spark_connect_proto::execute_plan_response::ResponseType;
 use spark_connect_proto::plan::OpType;
 use spark_connect_proto::{ExecutePlanRequest, ExecutePlanResponse, Plan, UserContext};
-use tokio::time::sleep;
+use tokio::time::{sleep, timeout};
+
+use crate::control::Control;
 
 /// `UNAVAILABLE` and `DEADLINE_EXCEEDED` of gRPC.
 pub(super) const LOST: [i32; 2] = [14, 4];
@@ -20,6 +22,10 @@ const NOT_BEGUN: &str = "INVALID_HANDLE.OPERATION_NOT_FOUND";
 const REPLACED: &str = "INVALID_CURSOR.DISCONNECTED";
 /// The pauses before a connection that broke is tried again, in milliseconds.
 const PAUSES: [u64; 5] = [200, 600, 1_800, 5_400, 10_000];
+/// The longest wait for a response. Unless it is set otherwise, a server says every two seconds how far an execution is.
+pub(super) const SILENCE: Duration = Duration::from_secs(10 * 60);
+/// The longest wait for the end of what is no longer wanted.
+pub(super) const PARTING: Duration = Duration::from_secs(20);
 /// The pause after the end of a stream, in milliseconds.
 const END_PAUSE: u64 = 100;
 
@@ -27,14 +33,19 @@ const END_PAUSE: u64 = 100;
 ///
 /// # Errors
 /// [`SparkError`]
-pub(super) async fn run(client: &SparkConnectClient, op_type: OpType) -> Result<Vec<Vec<u8>>, SparkError> {
+pub(super) async fn run(
+    client: &SparkConnectClient,
+    op_type: OpType,
+    control: &Control,
+) -> Result<Vec<Vec<u8>>, SparkError> {
     let request = ExecutePlanRequest {
         session_id: client.session_id().to_owned(),
         user_context: Some(user(client)),
         plan: Some(Plan { op_type: Some(op_type) }),
         ..ExecutePlanRequest::default()
     };
-    let mut execution = Execution { client, state: ExecutePlanResponseReattachableIterator::new(request) };
+    let state = ExecutePlanResponseReattachableIterator::new(request);
+    let mut execution = Execution { client, state, control };
     let batches = batches(&mut execution).await?;
     // what is not released goes with the session
     let _ = client.release_execute(execution.state.create_release_request(true).await).await;
@@ -49,6 +60,15 @@ pub(super) fn retries() -> RetryPolicy {
         backoff_multiplier: 3.0,
         ..RetryPolicy::default()
     }
+}
+
+/// An answer of a server, unless it is silent for too long: its machine may be gone.
+pub(super) async fn answered<T>(
+    longest: Duration,
+    answer: impl Future<Output = Result<T, SparkError>>,
+) -> Result<T, SparkError> {
+    let silent = || SparkError::from_grpc_status(tonic::Status::deadline_exceeded("the server is silent"));
+    timeout(longest, answer).await.unwrap_or_else(|_elapsed| Err(silent()))
 }
 
 /// The user of a session, by whom a server distinguishes it from others.
@@ -69,11 +89,15 @@ trait Resumable {
     async fn next(&mut self, stream: &mut Self::Stream) -> Result<Option<ExecutePlanResponse>, SparkError>;
 
     async fn pause(&mut self, milliseconds: u64);
+
+    /// Whether no one wants the rest.
+    fn is_cancelled(&self) -> bool;
 }
 
 struct Execution<'a> {
     client: &'a SparkConnectClient,
     state: ExecutePlanResponseReattachableIterator,
+    control: &'a Control,
 }
 
 impl Resumable for Execution<'_> {
@@ -88,7 +112,8 @@ impl Resumable for Execution<'_> {
     }
 
     async fn next(&mut self, stream: &mut Self::Stream) -> Result<Option<ExecutePlanResponse>, SparkError> {
-        let response = stream.message().await.map_err(SparkError::from_grpc_status)?;
+        let response =
+            answered(SILENCE, async { stream.message().await.map_err(SparkError::from_grpc_status) }).await?;
         if let Some(response) = &response {
             self.state.set_last_response_id(response).await;
         }
@@ -97,6 +122,10 @@ impl Resumable for Execution<'_> {
 
     async fn pause(&mut self, milliseconds: u64) {
         sleep(Duration::from_millis(milliseconds)).await;
+    }
+
+    fn is_cancelled(&self) -> bool {
+        self.control.check().is_err()
     }
 }
 
@@ -153,6 +182,9 @@ async fn batches<E: Resumable>(execution: &mut E) -> Result<Vec<Vec<u8>>, SparkE
                 *pause
             }
         };
+        if execution.is_cancelled() {
+            return Err(SparkError::connect_msg("cancelled"));
+        }
         open = None;
         execution.pause(pause).await;
     }
@@ -174,6 +206,9 @@ mod tests {
         End,
         Fails(SparkError),
     }
+
+    /// The number of openings after which the caller cancels.
+    const MOST_OPENINGS: usize = 20;
 
     /// An execution whose openings and streams are written down.
     #[derive(Default)]
@@ -216,6 +251,10 @@ mod tests {
         async fn pause(&mut self, milliseconds: u64) {
             self.pauses.push(milliseconds);
         }
+
+        fn is_cancelled(&self) -> bool {
+            self.opened.len() == MOST_OPENINGS
+        }
     }
 
     fn lost() -> SparkError {
@@ -247,6 +286,12 @@ mod tests {
         assert_eq!((batches, script.opened), (Some(vec![vec![1]]), vec!["begin", "resume", "resume"]));
         let (batches, script) = ran((0..PAUSES.len() + 1).map(|_| Err(lost())).collect());
         assert_eq!((batches, script.pauses, script.openings.len()), (None, PAUSES.to_vec(), 0));
+    }
+
+    #[test]
+    fn a_server_that_ends_every_stream_is_left_on_cancellation() {
+        let (batches, script) = ran((0..2 * MOST_OPENINGS).map(|_| Ok(vec![Answer::End])).collect());
+        assert_eq!((batches, script.openings.len()), (None, MOST_OPENINGS));
     }
 
     #[test]
