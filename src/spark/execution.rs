@@ -16,6 +16,8 @@ use crate::control::Control;
 
 /// `UNAVAILABLE` and `DEADLINE_EXCEEDED` of gRPC.
 pub(super) const LOST: [i32; 2] = [14, 4];
+/// `UNKNOWN` and `INTERNAL`: without a class of Spark, a connection that breaks in the middle of a response.
+const BROKEN: [i32; 2] = [2, 13];
 /// What a server says of an execution that it has not begun.
 const NOT_BEGUN: &str = "INVALID_HANDLE.OPERATION_NOT_FOUND";
 /// What a server says where it has put another stream in the place of the one that is read.
@@ -174,7 +176,8 @@ async fn batches<E: Resumable>(execution: &mut E) -> Result<Vec<Vec<u8>>, SparkE
             Err(error) => {
                 let class = error.get_error_class();
                 let is_unknown = !has_begun && class.as_deref() == Some(NOT_BEGUN);
-                let is_lost = error.grpc_code().is_none_or(|code| LOST.contains(&code));
+                let is_lost = |code| LOST.contains(&code) || (class.is_none() && BROKEN.contains(&code));
+                let is_lost = error.grpc_code().is_none_or(is_lost);
                 let is_replaced = class.as_deref() == Some(REPLACED);
                 let comes_back = is_unknown || is_lost || is_replaced;
                 let Some(pause) = pauses.next().filter(|_| comes_back) else { return Err(error) };
@@ -284,6 +287,10 @@ mod tests {
         let (batches, script) =
             ran(vec![Ok(vec![Answer::Batch(1), Answer::Fails(lost())]), Err(lost()), Ok(vec![Answer::Complete])]);
         assert_eq!((batches, script.opened), (Some(vec![vec![1]]), vec!["begin", "resume", "resume"]));
+        // as a stream ends that breaks in the middle of a response
+        let broken = SparkError::from_grpc_status(tonic::Status::unknown("error reading a body from connection"));
+        let (batches, _) = ran(vec![Ok(vec![Answer::Fails(broken)]), Ok(vec![Answer::Complete])]);
+        assert_eq!(batches, Some(Vec::new()));
         let (batches, script) = ran((0..PAUSES.len() + 1).map(|_| Err(lost())).collect());
         assert_eq!((batches, script.pauses, script.openings.len()), (None, PAUSES.to_vec(), 0));
     }
@@ -296,7 +303,7 @@ mod tests {
 
     #[test]
     fn an_error_of_the_engine_ends_an_execution() {
-        let failed = SparkError::from_grpc_status(tonic::Status::internal("a division by zero"));
+        let failed = SparkError::from_grpc_status(tonic::Status::unauthenticated("another token"));
         let (batches, script) = ran(vec![Ok(vec![Answer::Batch(1), Answer::Fails(failed)]), Ok(Vec::new())]);
         assert_eq!((batches, script.opened, script.openings.len()), (None, vec!["begin"], 1));
     }
