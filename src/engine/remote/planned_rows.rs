@@ -4,6 +4,7 @@ use super::counted::RemoteOrder;
 use super::counts::RemoteCounts;
 use super::planned_tables::{DistinctColumns, UnplannedError};
 use super::port::RemoteTable;
+use crate::engine::error::EngineError;
 use crate::microdata::{Attr, AttrSet, Table};
 use crate::publish::ranked::{RankedRows, RankingColumn, compare_rows};
 use crate::random::ReleaseKey;
@@ -35,9 +36,12 @@ impl RemoteOrder<'_> {
         let all = AttrSet::first(self.specification.names.len());
         let columns = DistinctColumns { known: all.minus(protected), sensitive: protected, counts };
         let (distinct, weights) = self.distinct_rows(table, columns)?;
-        let places = self.ranking_places();
-        let by_place = places.iter().filter_map(|place| self.specification.used.iter().position(|used| used == place));
-        let attributes: Vec<Attr> = by_place.map(Attr::from).collect();
+        // each row is held by itself: no more than were counted
+        if weights.of_all(distinct.rows()) != counts.rows {
+            return Err(EngineError::bug("the engine has other rows in distinct rows than it counted").into());
+        }
+        let mut attributes: Vec<Attr> = all.iter().collect();
+        attributes.sort_unstable_by_key(|attr| self.specification.used[attr.index()]);
         let mut order: Vec<u32> = (0..distinct.rows() as u32).collect();
         order.sort_unstable_by(|&one, &other| compare_rows(&distinct, &attributes, one, other));
         let copies = |row: u32| std::iter::repeat_n(row, weights.of(&[row]) as usize);

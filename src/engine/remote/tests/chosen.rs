@@ -92,10 +92,12 @@ fn a_tie_is_refused_before_rows_are_read() {
 
 #[test]
 fn buckets_that_broke_their_promise_keep_chosen_tables_back() {
-    for fault in [EngineFault::OneBucket, EngineFault::Uncounted, EngineFault::LostRow] {
+    for fault in [EngineFault::OneBucket, EngineFault::Uncounted, EngineFault::LostRow, EngineFault::Grown] {
         let mut table = visits(700).with(fault);
         let failed = released(&versatile(json!({"algorithm": "gd"})), &mut table);
         assert!(matches!(failed, Err(EngineError::Failed { .. })), "{fault:?}: {failed:?}");
+        // rows that were never counted are not held here
+        assert_eq!(table.written > 0, fault != EngineFault::Grown);
     }
 }
 
