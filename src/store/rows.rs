@@ -33,8 +33,8 @@ use numbers::hash;
 pub(super) use numbers::{number, stored};
 pub(super) use parts::{NewPartChunk, PartChunkRow, PartObjectRow};
 pub(super) use people::{
-    AlikeRow, CommonMarkRow, CoverageRow, CutsRow, EvidenceRow, KeySystemRow, MarkHolder, PersonRange, PopulationRow,
-    SeparationRow, common_marks, hash_of, joined, parted, registry, samples,
+    AlikeRow, CommonMark, CoverageRow, CutsRow, EvidenceRow, KeySystemRow, MarkHolder, PersonRange, PopulationRow,
+    SeparationRow, common_marks, joined, parted, registry, samples,
 };
 pub(super) use portable::{
     PortableCoverageRow, PortableKeySystemRow, PortablePopulationRow, PortableReleaseRow, PortableRuleRow,

@@ -1,6 +1,6 @@
 //! Many hashes at once: persons and marks of coverages.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use sqlx::PgConnection;
 use uuid::Uuid;
@@ -9,7 +9,7 @@ use super::PostgresStore;
 use super::error::failed;
 use crate::people::KeyedHash;
 use crate::ports::{AlikeMark, CoverageSelection, StoreError};
-use crate::store::rows::{AlikeRow, CommonMarkRow, CoverageRow, PersonRange, hash_of};
+use crate::store::rows::{AlikeRow, CommonMark, CoverageRow, MarkHolder, PersonRange, parted};
 
 /// The shared text, holding the row.
 pub(in crate::store) const LOCKED_COVERAGE: &str = "\
@@ -24,33 +24,36 @@ JOIN covered AS c ON c.system = (SELECT id FROM key_systems WHERE tenant = $1 AN
 JOIN coverages AS v ON v.id = c.coverage
 WHERE v.state <> 'void' AND (CAST($4 AS BIGINT) IS NULL OR c.coverage <> $4) GROUP BY c.coverage";
 
+/// In one value, as hashes are kept: a thousand rows take longer to read here than to find there.
 const PUBLISHED_PERSONS: &str = "\
 -- published_persons
-SELECT DISTINCT c.hash FROM UNNEST($3) AS w (hash)
+SELECT COALESCE(STRING_AGG(DISTINCT c.hash, ''), '') FROM UNNEST($3) AS w (hash)
 JOIN covered AS c ON c.system = (SELECT id FROM key_systems WHERE tenant = $1 AND name = $2) AND c.hash = w.hash
 JOIN coverages AS v ON v.id = c.coverage WHERE v.state = 'live' AND (CAST($4 AS UUID) IS NULL OR v.job = $4)";
 
+/// In one value, like [`PUBLISHED_PERSONS`].
 const COVERAGE_PERSONS: &str = "\
 -- coverage_persons
+SELECT COALESCE(STRING_AGG(hash, '' ORDER BY hash), '') FROM (
 SELECT c.hash FROM covered AS c JOIN coverages AS v ON v.id = c.coverage
-WHERE v.tenant = $1 AND c.coverage = $2 AND c.system = $3 AND ($4 IS NULL OR c.hash > $4) ORDER BY c.hash LIMIT $5";
+WHERE v.tenant = $1 AND c.coverage = $2 AND c.system = $3 AND ($4 IS NULL OR c.hash > $4) ORDER BY c.hash LIMIT $5) AS few";
 
-/// A mark that as many coverages have as the limit says nothing of any, hence no more are read, and one row without a
-/// coverage stands for all; without a bound, the marks of small domains would grow with each night.
+/// A mark that as many coverages have as the limit says nothing of any, hence no more are read; without a bound, the marks of
+/// small domains would grow with each night. In one value, like [`PUBLISHED_PERSONS`]: for each the hash, and three numbers.
 const COMMON_MARKS: &str = "\
 -- common_marks
-SELECT CASE WHEN h.holders < $4 THEN h.coverage END AS coverage, w.hash, h.kind, h.weight FROM UNNEST($2) AS w (hash)
-CROSS JOIN LATERAL (
-  SELECT coverage, kind, weight, COUNT(*) OVER () AS holders, ROW_NUMBER() OVER () AS place FROM (
+SELECT COALESCE(STRING_AGG(w.hash || int8send(h.coverage) || int8send(h.kind) || int8send(h.weight), ''), '')
+FROM UNNEST($2) AS w (hash) CROSS JOIN LATERAL (
   SELECT a.coverage, a.kind, a.weight FROM alike AS a JOIN coverages AS v ON v.id = a.coverage
   WHERE a.hash = w.hash AND v.tenant = $1 AND v.state <> 'void' AND (CAST($3 AS BIGINT) IS NULL OR a.coverage <> $3)
-  LIMIT $4) AS few) AS h
-WHERE h.holders < $4 OR h.place = 1";
+  LIMIT $4) AS h";
 
+/// In one value, like [`COMMON_MARKS`], with two numbers.
 const MARKS_OF: &str = "\
 -- marks_of
-SELECT a.hash, a.kind, a.weight FROM alike AS a JOIN coverages AS v ON v.id = a.coverage
-WHERE v.tenant = $1 AND a.coverage = $2 AND a.kind >= $3 ORDER BY a.kind, a.hash";
+SELECT COALESCE(STRING_AGG(a.hash || int8send(a.kind) || int8send(a.weight), '' ORDER BY a.kind, a.hash), '')
+FROM alike AS a JOIN coverages AS v ON v.id = a.coverage
+WHERE v.tenant = $1 AND a.coverage = $2 AND a.kind >= $3";
 
 /// Takes arrays of coverages and of datasets.
 const SELECT_COVERAGES: &str = "\
@@ -102,7 +105,8 @@ impl PostgresStore {
         persons: &[KeyedHash],
         except: Option<i64>,
     ) -> Result<Vec<(i64, i64)>, StoreError> {
-        run_sql!(query_as.fetch_all, &self.pool, COMMON_PERSONS, tenant, system, bytes(persons), except).map_err(failed)
+        let mut tx = self.begin_lookup().await.map_err(failed)?;
+        run_sql!(query_as.fetch_all, &mut *tx, COMMON_PERSONS, tenant, system, bytes(persons), except).map_err(failed)
     }
 
     pub(in crate::store) async fn find_published_persons(
@@ -112,10 +116,11 @@ impl PostgresStore {
         persons: &[KeyedHash],
         job: Option<Uuid>,
     ) -> Result<BTreeSet<KeyedHash>, StoreError> {
-        let found: Vec<Vec<u8>> =
-            run_sql!(query_scalar.fetch_all, &self.pool, PUBLISHED_PERSONS, tenant, system, bytes(persons), job)
+        let mut tx = self.begin_lookup().await.map_err(failed)?;
+        let found: Vec<u8> =
+            run_sql!(query_scalar.fetch_one, &mut *tx, PUBLISHED_PERSONS, tenant, system, bytes(persons), job)
                 .map_err(failed)?;
-        found.iter().map(|bytes| hash_of(bytes)).collect()
+        Ok(parted(&found)?.into_iter().collect())
     }
 
     pub(in crate::store) async fn find_common_marks(
@@ -123,9 +128,18 @@ impl PostgresStore {
         tenant: &str,
         hashes: &[KeyedHash],
         except: Option<i64>,
-    ) -> Result<Vec<CommonMarkRow>, StoreError> {
-        let limit = CommonMarkRow::limit(except);
-        run_sql!(query_as.fetch_all, &self.pool, COMMON_MARKS, tenant, bytes(hashes), except, limit).map_err(failed)
+    ) -> Result<Vec<CommonMark>, StoreError> {
+        let (limit, hashes) = (CommonMark::limit(except), hashes.iter().copied().collect::<BTreeSet<KeyedHash>>());
+        let hashes: Vec<Vec<u8>> = hashes.iter().map(|hash| hash.to_bytes().to_vec()).collect();
+        let mut tx = self.begin_lookup().await.map_err(failed)?;
+        let rows: Vec<u8> =
+            run_sql!(query_scalar.fetch_one, &mut *tx, COMMON_MARKS, tenant, hashes, except, limit).map_err(failed)?;
+        let mut found: BTreeMap<KeyedHash, Vec<MarkHolder>> = BTreeMap::new();
+        for (hash, [coverage, kind, weight]) in hashes_with_numbers(&rows)? {
+            found.entry(hash).or_default().push(MarkHolder(coverage, kind, weight));
+        }
+        let named = |holders: Vec<MarkHolder>| if (holders.len() as i64) < limit { holders } else { Vec::new() };
+        Ok(found.into_iter().map(|(hash, holders)| CommonMark(hash, named(holders))).collect())
     }
 }
 
@@ -138,10 +152,10 @@ pub(in crate::store) async fn persons_of(
     range: PersonRange,
 ) -> Result<Vec<KeyedHash>, StoreError> {
     let after = range.after.map(|hash| hash.to_bytes().to_vec());
-    let found: Vec<Vec<u8>> =
-        run_sql!(query_scalar.fetch_all, connection, COVERAGE_PERSONS, tenant, coverage, system, after, range.most)
+    let found: Vec<u8> =
+        run_sql!(query_scalar.fetch_one, connection, COVERAGE_PERSONS, tenant, coverage, system, after, range.most)
             .map_err(failed)?;
-    found.iter().map(|bytes| hash_of(bytes)).collect()
+    parted(&found)
 }
 
 /// The marks of a coverage from a kind on, by kind and hash.
@@ -151,7 +165,20 @@ pub(in crate::store) async fn marks_of(
     coverage: i64,
     least_kind: i64,
 ) -> Result<Vec<AlikeRow>, sqlx::Error> {
-    run_sql!(query_as.fetch_all, connection, MARKS_OF, tenant, coverage, least_kind)
+    let rows: Vec<u8> = run_sql!(query_scalar.fetch_one, connection, MARKS_OF, tenant, coverage, least_kind)?;
+    let rows = hashes_with_numbers(&rows).map_err(|error| sqlx::Error::Decode(Box::new(error)))?;
+    Ok(rows.into_iter().map(|(hash, [kind, weight])| AlikeRow { hash, kind, weight }).collect())
+}
+
+/// Undoes what joins hashes with `N` numbers each.
+fn hashes_with_numbers<const N: usize>(bytes: &[u8]) -> Result<Vec<(KeyedHash, [i64; N])>, StoreError> {
+    let cut = || StoreError::corrupt("a list of hashes is cut");
+    let entry = |entry: &[u8]| {
+        let (hash, numbers) = entry.split_first_chunk::<16>()?;
+        let numbers: Vec<i64> = numbers.as_chunks().0.iter().map(|number| i64::from_be_bytes(*number)).collect();
+        Some((KeyedHash::from_bytes(*hash), numbers.try_into().ok()?))
+    };
+    bytes.chunks(16 + 8 * N).map(|bytes| entry(bytes).ok_or_else(cut)).collect()
 }
 
 pub(in crate::store) async fn selected_coverages(

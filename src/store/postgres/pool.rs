@@ -33,6 +33,11 @@ const DURABLE: &str = "\
 -- durable
 SELECT set_config('synchronous_commit', 'on', FALSE) WHERE current_setting('synchronous_commit') IN ('off', 'local')";
 
+const LOOKUP: &str = "\
+BEGIN ISOLATION LEVEL READ COMMITTED, READ ONLY;
+SET LOCAL enable_seqscan = off; SET LOCAL enable_bitmapscan = off;
+SET LOCAL enable_hashjoin = off; SET LOCAL enable_mergejoin = off";
+
 const HAS_PINS: &str = "\
 -- has_pins
 SELECT to_regclass('pins') IS NOT NULL";
@@ -98,8 +103,10 @@ impl PostgresStore {
         let options = options.application_name("guardian");
         let name = described(&options);
         let schema_version = migrate(&options).await?;
-        // a transaction that was forgotten or waits for ever would hold the locks of others
+        // a transaction that was forgotten or waits for ever would hold the locks of others; to compile a statement takes
+        // longer than any here
         let options = options.options([
+            ("jit", "off"),
             ("lock_timeout", "10s"),
             ("statement_timeout", "120s"),
             ("idle_in_transaction_session_timeout", "60s"),
@@ -172,6 +179,12 @@ impl PostgresStore {
     /// Begins a transaction whose reads are all of one moment. One that only reads is never aborted at this level.
     pub(in crate::store) async fn begin_snapshot(&self) -> Result<Transaction<'static, Postgres>, sqlx::Error> {
         self.pool.begin_with("BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY").await
+    }
+
+    /// Begins a transaction that looks thousands of keys up, each in an index. The planner joins them otherwise, and reads whole
+    /// tables for it: what it takes a table for that it has no statistics of yet is small.
+    pub(super) async fn begin_lookup(&self) -> Result<Transaction<'static, Postgres>, sqlx::Error> {
+        self.pool.begin_with(LOOKUP).await
     }
 
     /// The time of leases. Read it after every lock that is waited for.

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use chrono::{DateTime, Utc};
-use serde::{Deserialize, Deserializer};
+use serde::Deserialize;
 use sqlx::FromRow;
 use uuid::Uuid;
 
@@ -89,29 +89,27 @@ pub(in crate::store) struct CutsRow {
     pub(in crate::store) cuts: Vec<bool>,
 }
 
-#[derive(FromRow, Deserialize)]
+#[derive(Deserialize)]
 pub(in crate::store) struct AlikeRow {
-    #[serde(deserialize_with = "from_digits")]
-    hash: Vec<u8>,
-    kind: i64,
-    weight: i64,
+    pub(in crate::store) hash: KeyedHash,
+    pub(in crate::store) kind: i64,
+    pub(in crate::store) weight: i64,
 }
 
 impl AlikeRow {
     pub(in crate::store) fn mark(&self) -> Result<AlikeMark, StoreError> {
-        let (hash, kind) = (hash_of(&self.hash)?, AlikeKind::from_number(self.kind)?);
-        Ok(AlikeMark { hash, kind, weight: self.weight.try_into().map_err(StoreError::corrupt)? })
+        alike_mark(self.hash, self.kind, self.weight)
     }
 }
 
-/// Of a store that gives hashes in hexadecimal digits.
-fn from_digits<'de, D: Deserializer<'de>>(digits: D) -> Result<Vec<u8>, D::Error> {
-    Ok(KeyedHash::deserialize(digits)?.to_bytes().to_vec())
+fn alike_mark(hash: KeyedHash, kind: i64, weight: i64) -> Result<AlikeMark, StoreError> {
+    let (kind, weight) = (AlikeKind::from_number(kind)?, weight.try_into().map_err(StoreError::corrupt)?);
+    Ok(AlikeMark { hash, kind, weight })
 }
 
 /// A coverage that has a mark, with the kind and the weight of the mark there.
 #[derive(Clone, Copy, Deserialize)]
-pub(in crate::store) struct MarkHolder(i64, i64, i64);
+pub(in crate::store) struct MarkHolder(pub(in crate::store) i64, pub(in crate::store) i64, pub(in crate::store) i64);
 
 /// Persons that are read at once.
 #[derive(Clone, Copy)]
@@ -125,37 +123,26 @@ pub(in crate::store) struct PersonRange {
 /// Coverages that are named of a mark: what more have says nothing of any.
 const NAMED_HOLDERS: i64 = 5;
 
-#[derive(FromRow)]
-pub(in crate::store) struct CommonMarkRow {
-    /// None of a mark that many have.
-    coverage: Option<i64>,
-    #[sqlx(flatten)]
-    row: AlikeRow,
-}
+/// A mark that some coverages have; of one that many have, none of them.
+#[derive(Deserialize)]
+pub(in crate::store) struct CommonMark(pub(in crate::store) KeyedHash, pub(in crate::store) Vec<MarkHolder>);
 
-impl CommonMarkRow {
+impl CommonMark {
     /// The number of coverages from which on it is not said who has a mark. One that is left out has it, too.
     pub(in crate::store) fn limit(except: Option<i64>) -> i64 {
         NAMED_HOLDERS + 1 - i64::from(except.is_some())
     }
-
-    pub(in crate::store) fn new(hash: KeyedHash, MarkHolder(coverage, kind, weight): MarkHolder) -> Self {
-        Self { coverage: Some(coverage), row: AlikeRow { hash: hash.to_bytes().to_vec(), kind, weight } }
-    }
-
-    pub(in crate::store) fn frequent(hash: KeyedHash) -> Self {
-        Self { coverage: None, row: AlikeRow { hash: hash.to_bytes().to_vec(), kind: 0, weight: 0 } }
-    }
 }
 
-/// What the rows say, in the order of coverages.
-pub(in crate::store) fn common_marks(rows: Vec<CommonMarkRow>) -> Result<CommonMarks, StoreError> {
+/// What is held in common, in the order of coverages.
+pub(in crate::store) fn common_marks(found: Vec<CommonMark>) -> Result<CommonMarks, StoreError> {
     let mut common = CommonMarks::default();
-    for CommonMarkRow { coverage, row } in rows {
-        let mark = row.mark()?;
-        match coverage {
-            Some(id) => common.held.push((CoverageId(id), mark)),
-            None => drop(common.frequent.insert(mark.hash)),
+    for CommonMark(hash, holders) in found {
+        if holders.is_empty() {
+            common.frequent.insert(hash);
+        }
+        for MarkHolder(coverage, kind, weight) in holders {
+            common.held.push((CoverageId(coverage), alike_mark(hash, kind, weight)?));
         }
     }
     common.held.sort_unstable_by_key(|(id, mark)| (*id, mark.kind, mark.hash));
@@ -174,12 +161,6 @@ pub(in crate::store) fn parted(bytes: &[u8]) -> Result<Vec<KeyedHash>, StoreErro
         return Err(StoreError::corrupt("a piece of persons is cut"));
     }
     Ok(hashes.iter().map(|bytes| KeyedHash::from_bytes(*bytes)).collect())
-}
-
-/// The hash of sixteen bytes.
-pub(in crate::store) fn hash_of(bytes: &[u8]) -> Result<KeyedHash, StoreError> {
-    let bytes = bytes.try_into().map_err(|_| StoreError::corrupt("a hash has not sixteen bytes"))?;
-    Ok(KeyedHash::from_bytes(bytes))
 }
 
 pub(in crate::store) fn registry(systems: Vec<KeySystemRow>, populations: Vec<PopulationRow>) -> PopulationRegistry {

@@ -10,7 +10,7 @@ use super::SqliteStore;
 use super::error::failed;
 use crate::people::KeyedHash;
 use crate::ports::{AlikeMark, CoverageSelection, StoreError};
-use crate::store::rows::{AlikeRow, CommonMarkRow, CoverageRow, MarkHolder, PersonRange};
+use crate::store::rows::{AlikeRow, CommonMark, CoverageRow, PersonRange};
 
 /// The one writer needs no lock.
 pub(in crate::store) const LOCKED_COVERAGE: &str = crate::store::sql::people::COVERAGE;
@@ -131,16 +131,12 @@ impl SqliteStore {
         tenant: &str,
         hashes: &[KeyedHash],
         except: Option<i64>,
-    ) -> Result<Vec<CommonMarkRow>, StoreError> {
-        let limit = CommonMarkRow::limit(except);
-        let found: Json<Vec<(KeyedHash, Vec<MarkHolder>)>> =
+    ) -> Result<Vec<CommonMark>, StoreError> {
+        let limit = CommonMark::limit(except);
+        let found: Json<Vec<CommonMark>> =
             run_sql!(query_scalar.fetch_one, &self.reader, COMMON_MARKS, tenant, Json(hashes), except, limit)
                 .map_err(failed)?;
-        let rows = |(hash, holders): (KeyedHash, Vec<MarkHolder>)| match holders.is_empty() {
-            true => vec![CommonMarkRow::frequent(hash)],
-            false => holders.into_iter().map(|holder| CommonMarkRow::new(hash, holder)).collect(),
-        };
-        Ok(found.0.into_iter().flat_map(rows).collect())
+        Ok(found.0)
     }
 }
 
