@@ -304,20 +304,28 @@ struct HeartbeatTask {
 impl HeartbeatTask {
     /// Every tick, or at once when someone asks to cancel a job: writes when the progress changed or a third of the lease has
     /// passed, else only reads. A store that cannot answer is asked again; should it stay away too long the lease expires and
-    /// the store refuses what follows.
+    /// the store refuses what follows. The claim was the first beat: of a job that ends within a tick there is no other.
     async fn beat(&self) {
         let third = self.shared.config.lease / 3;
         let mut cancels = self.shared.signals.cancels();
-        let mut written: Option<(Progress, DateTime<Utc>)> = None;
+        let mut written = (self.verdict.control.progress(), self.shared.clock.now());
         let mut closing = false;
         loop {
+            tokio::select! {
+                () = tokio::time::sleep(self.shared.config.tick) => {}
+                Ok(()) = cancels.changed() => {}
+                () = self.shared.closing.cancelled(), if !closing => {
+                    closing = true;
+                    self.verdict.stop(StopCause::Shutdown);
+                }
+            }
             let now = self.shared.clock.now();
             let progress = self.verdict.control.progress();
-            let due = written.is_none_or(|(noted, at)| noted != progress || elapsed(at, now) >= third);
+            let due = written.0 != progress || elapsed(written.1, now) >= third;
             match self.look(due.then_some(progress), now).await {
                 Ok(Heartbeat::Alive { cancel_requested }) => {
                     if due {
-                        written = Some((progress, now));
+                        written = (progress, now);
                     }
                     if cancel_requested {
                         self.verdict.stop(StopCause::Cancel);
@@ -337,14 +345,6 @@ impl HeartbeatTask {
                 && elapsed(begun, self.shared.clock.now()) >= most
             {
                 self.verdict.stop(StopCause::TooLong);
-            }
-            tokio::select! {
-                () = tokio::time::sleep(self.shared.config.tick) => {}
-                Ok(()) = cancels.changed() => {}
-                () = self.shared.closing.cancelled(), if !closing => {
-                    closing = true;
-                    self.verdict.stop(StopCause::Shutdown);
-                }
             }
         }
     }

@@ -38,12 +38,13 @@ both_stores! {
         }
 
         async fn series_statements(&self, tenant: &str, series: &str) -> Result<SeriesStatements, StoreError> {
-            let mut tx = self.begin_snapshot().await.map_err(failed)?;
+            let mut connection = self.reader().acquire().await.map_err(failed)?;
+            // the version first: who acts on later statements finds that it has moved
             let version: Option<i64> = run_sql!(
-                query_scalar.fetch_optional, &mut *tx, series_sql::SERIES_VERSION, tenant, series
+                query_scalar.fetch_optional, &mut *connection, series_sql::SERIES_VERSION, tenant, series
             ).map_err(failed)?;
             let statements: Vec<StatementRow> =
-                run_sql!(query_as.fetch_all, &mut *tx, sql::STATEMENTS, tenant, series).map_err(failed)?;
+                run_sql!(query_as.fetch_all, &mut *connection, sql::STATEMENTS, tenant, series).map_err(failed)?;
             let statements = statements.into_iter().map(StatementRecord::from).collect();
             Ok(SeriesStatements { version: version.unwrap_or(0), statements })
         }

@@ -29,8 +29,8 @@ both_stores! {
     #[async_trait]
     impl PeopleStore for Backend {
         async fn people_registry(&self, tenant: &str) -> Result<PopulationRegistry, StoreError> {
-            let mut tx = self.begin_snapshot().await.map_err(failed)?;
-            registry_of(&mut tx, tenant).await.map_err(failed)
+            let mut connection = self.reader().acquire().await.map_err(failed)?;
+            registry_of(&mut connection, tenant).await.map_err(failed)
         }
 
         async fn enter_people(&self, entry: &PeopleEntry) -> Result<PeopleEntryOutcome, StoreError> {
@@ -198,15 +198,16 @@ both_stores! {
             ticket: i64,
             selection: &CoverageSelection,
         ) -> Result<CoveragesAt, StoreError> {
-            let mut tx = self.begin_snapshot().await.map_err(failed)?;
-            let moment = moment(&mut tx, tenant).await.map_err(failed)?;
-            let rows = selected_coverages(&mut tx, tenant, ticket, selection).await.map_err(failed)?;
+            let mut connection = self.reader().acquire().await.map_err(failed)?;
+            let rows = selected_coverages(&mut connection, tenant, ticket, selection).await.map_err(failed)?;
             let mut sampled = BTreeMap::new();
             for id in &selection.sampled {
-                let Some(cuts) = cuts_of(&mut tx, tenant, *id).await? else { continue };
-                let rows = marks_of(&mut tx, tenant, id.0, FIRST_SIGNATURE).await.map_err(failed)?;
+                let Some(cuts) = cuts_of(&mut connection, tenant, *id).await? else { continue };
+                let rows = marks_of(&mut connection, tenant, id.0, FIRST_SIGNATURE).await.map_err(failed)?;
                 sampled.insert(*id, samples(&cuts, rows)?);
             }
+            // last: if it is one that the caller knows, nothing has changed since that
+            let moment = moment(&mut connection, tenant).await.map_err(failed)?;
             Ok(CoveragesAt { moment, records: records(rows), samples: sampled })
         }
 
@@ -392,9 +393,11 @@ both_stores! {
         run_sql!(query_scalar.fetch_one, connection, sql::NEXT_TICKET, tenant)
     }
 
+    /// Populations first: the key systems that they name are there.
     pub(in crate::store) async fn registry_of(connection: &mut Connection, tenant: &str) -> Result<PopulationRegistry, sqlx::Error> {
-        let systems: Vec<KeySystemRow> = run_sql!(query_as.fetch_all, &mut *connection, sql::KEY_SYSTEMS, tenant)?;
-        let populations: Vec<PopulationRow> = run_sql!(query_as.fetch_all, connection, sql::POPULATIONS, tenant)?;
+        let populations: Vec<PopulationRow> =
+            run_sql!(query_as.fetch_all, &mut *connection, sql::POPULATIONS, tenant)?;
+        let systems: Vec<KeySystemRow> = run_sql!(query_as.fetch_all, connection, sql::KEY_SYSTEMS, tenant)?;
         Ok(registry(systems, populations))
     }
 
