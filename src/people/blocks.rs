@@ -105,8 +105,13 @@ fn count(rows: &[NumberedRow], column: &CellChunk, first: u64, counter: &mut Ext
     for row in rows {
         counts[usize::from(row.value) * distinct + usize::from(column.codes[row.row as usize])] += 1;
     }
-    for (place, &times) in counts.iter().enumerate().filter(|(_, times)| **times > 0) {
-        counter.add(key((place / distinct) as u64, column.hashes[place % distinct]), times.into())?;
+    // the keys in their order, for the counter
+    let mut codes: Vec<usize> = (0..distinct).collect();
+    codes.sort_unstable_by_key(|code| column.hashes[*code]);
+    for (value, counts) in counts.chunks_exact(distinct.max(1)).enumerate() {
+        for &code in codes.iter().filter(|code| counts[**code] > 0) {
+            counter.add(key(value as u64, column.hashes[code]), counts[code].into())?;
+        }
     }
     Ok(())
 }

@@ -1,10 +1,7 @@
 //! Counts more keys than memory holds.
 
-use std::collections::HashMap;
 use std::io;
 use std::path::Path;
-
-use ahash::RandomState;
 
 use super::sorter::ExternalSorter;
 
@@ -12,8 +9,11 @@ use super::sorter::ExternalSorter;
 const MAX_COUNTED_KEYS: usize = 1 << 18;
 
 /// How often each of some keys occurs. What memory cannot hold goes to a file without a name.
+///
+/// Keys that come in their order, as most do here, are counted without being moved.
 pub(super) struct ExternalCounter {
-    counts: HashMap<u128, u64, RandomState>,
+    /// Keys may be there several times.
+    counts: Vec<(u128, u64)>,
     room: usize,
     full: ExternalSorter,
 }
@@ -24,7 +24,7 @@ impl ExternalCounter {
     }
 
     fn with_room(folder: &Path, room: usize) -> Self {
-        Self { counts: HashMap::default(), room, full: ExternalSorter::new(folder) }
+        Self { counts: Vec::new(), room, full: ExternalSorter::new(folder) }
     }
 
     /// Counts a key.
@@ -32,11 +32,28 @@ impl ExternalCounter {
     /// # Errors
     /// When the file cannot be written.
     pub(super) fn add(&mut self, key: u128, times: u64) -> io::Result<()> {
-        *self.counts.entry(key).or_default() += times;
+        self.counts.push((key, times));
         if self.counts.len() < self.room {
             return Ok(());
         }
-        self.counts.drain().try_for_each(|(key, times)| self.full.push(key, times))
+        self.merge();
+        // else there is room again for as many
+        if self.counts.len() > self.room / 2 { self.empty() } else { Ok(()) }
+    }
+
+    /// Sorts the keys, each of which is there once from then on.
+    fn merge(&mut self) {
+        // of runs that are in order, this sort makes use
+        self.counts.sort_by_key(|(key, _)| *key);
+        self.counts.dedup_by(|(next, more), (key, times)| {
+            let is_same = next == key;
+            *times += if is_same { *more } else { 0 };
+            is_same
+        });
+    }
+
+    fn empty(&mut self) -> io::Result<()> {
+        self.counts.drain(..).try_for_each(|(key, times)| self.full.push(key, times))
     }
 
     /// Counts a key that hardly occurs again: it is not looked up before the end.
@@ -55,9 +72,8 @@ impl ExternalCounter {
         mut self,
         mut take: impl FnMut(u128, u64) -> Result<(), E>,
     ) -> Result<(), E> {
-        for (key, times) in self.counts.drain() {
-            self.full.push(key, times)?;
-        }
+        self.merge();
+        self.empty()?;
         let mut open: Option<(u128, u64)> = None;
         self.full.finish(|key, times| -> Result<(), E> {
             match &mut open {

@@ -259,10 +259,16 @@ pub fn twin_candidates<I: Ord + Copy>(
             own.entry(sample).or_default().insert(mark.hash);
         }
     }
+    let own: Vec<(BTreeSet<u128>, usize)> = own
+        .into_values()
+        .map(|own| {
+            let hidden = own.intersection(frequent).count();
+            (own, hidden)
+        })
+        .collect();
     let is_enough = |number: usize| exceeds_fair_coins(number as u64, number as u64);
     let may_have = |theirs: &BTreeSet<(u128, u16)>| {
-        own.values().any(|own| {
-            let hidden = own.intersection(frequent).count();
+        own.iter().any(|&(ref own, hidden)| {
             let mut of_sample: BTreeMap<u16, usize> = BTreeMap::new();
             for (_, sample) in theirs.iter().filter(|(hash, _)| own.contains(hash)) {
                 *of_sample.entry(*sample).or_default() += 1;

@@ -2,13 +2,11 @@
 //! are merged when all are there.
 
 use std::cmp::Reverse;
-use std::collections::{BinaryHeap, HashMap, VecDeque};
+use std::collections::{BinaryHeap, VecDeque};
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
-
-use ahash::RandomState;
 
 /// Most hashes that are counted in memory.
 const MAX_COUNTED: usize = 1 << 17;
@@ -21,7 +19,8 @@ const ENTRIES_AT_ONCE: usize = 1 << 10;
 
 /// How often each hash occurs.
 pub(super) struct HashCounts {
-    counts: HashMap<u128, u64, RandomState>,
+    /// A hash may be there several times.
+    counts: Vec<(u128, u64)>,
     most: usize,
     folder: PathBuf,
     file: Option<File>,
@@ -35,23 +34,34 @@ impl HashCounts {
     }
 
     fn with_most(folder: &Path, most: usize) -> Self {
-        Self { counts: HashMap::default(), most, folder: folder.to_owned(), file: None, bounds: vec![0] }
+        Self { counts: Vec::new(), most, folder: folder.to_owned(), file: None, bounds: vec![0] }
     }
 
     pub(super) fn add(&mut self, hash: u128, times: u64) -> io::Result<()> {
-        *self.counts.entry(hash).or_default() += times;
-        if self.counts.len() < self.most { Ok(()) } else { self.write_run() }
+        self.counts.push((hash, times));
+        if self.counts.len() < self.most {
+            return Ok(());
+        }
+        self.sum_up();
+        if self.counts.len() > self.most / 2 { self.write_run() } else { Ok(()) }
     }
 
-    fn sorted(&mut self) -> Vec<(u128, u64)> {
-        let mut sorted: Vec<(u128, u64)> = self.counts.drain().collect();
-        sorted.sort_unstable();
-        sorted
+    /// Leaves each hash once, in order. Hashes that come in order are not sorted.
+    fn sum_up(&mut self) {
+        self.counts.sort_by_key(|of| of.0);
+        let mut summed: Vec<(u128, u64)> = Vec::with_capacity(self.counts.len());
+        for (hash, times) in self.counts.drain(..) {
+            match summed.last_mut() {
+                Some((last, total)) if *last == hash => *total += times,
+                _ => summed.push((hash, times)),
+            }
+        }
+        self.counts = summed;
     }
 
     fn write_run(&mut self) -> io::Result<()> {
         let mut bytes = Vec::with_capacity(self.counts.len() * ENTRY_BYTES);
-        for (hash, times) in self.sorted() {
+        for (hash, times) in self.counts.drain(..) {
             bytes.extend_from_slice(&hash.to_le_bytes());
             bytes.extend_from_slice(&times.to_le_bytes());
         }
@@ -70,8 +80,9 @@ impl HashCounts {
         mut self,
         mut take: impl FnMut(u128, u64) -> Result<(), E>,
     ) -> Result<(), E> {
+        self.sum_up();
         if self.file.is_none() {
-            return self.sorted().into_iter().try_for_each(|(hash, times)| take(hash, times));
+            return self.counts.into_iter().try_for_each(|(hash, times)| take(hash, times));
         }
         self.write_run()?;
         let Some(file) = self.file else { return Ok(()) };

@@ -270,9 +270,13 @@ impl BlockCounter {
             for &(row, value) in &rows {
                 array[value * codes + code(&of.chunk.columns[theirs], row)] += 1;
             }
-            for (place, &times) in array.iter().enumerate().filter(|(_, times)| **times > 0) {
-                let number = self.number(by, other, place / codes);
-                self.counts.add(numbered(number, of.cells[theirs][place % codes]), times)?;
+            let mut by_cell: Vec<usize> = (0..codes).collect();
+            by_cell.sort_unstable_by_key(|code| of.cells[theirs][*code]);
+            for (value, times) in array.chunks_exact(codes).enumerate() {
+                let number = self.number(by, other, value);
+                for &code in by_cell.iter().filter(|code| times[**code] > 0) {
+                    self.counts.add(numbered(number, of.cells[theirs][code]), times[code])?;
+                }
             }
         }
         Ok(())
