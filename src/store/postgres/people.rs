@@ -16,20 +16,25 @@ pub(in crate::store) const LOCKED_COVERAGE: &str = "\
 -- coverage_locked
 SELECT id, job, state, ticket, body, published FROM coverages WHERE tenant = $1 AND id = $2 FOR UPDATE";
 
-/// Takes an array of hashes.
+/// Takes an array of hashes. The state of a coverage is asked for by a query of its own, here and below: of a join the planner
+/// may begin with the coverages, and go through all of them for each hash.
 const COMMON_PERSONS: &str = "\
 -- common_persons
-SELECT c.coverage, COUNT(*) FROM UNNEST($3) AS w (hash)
-JOIN covered AS c ON c.system = (SELECT id FROM key_systems WHERE tenant = $1 AND name = $2) AND c.hash = w.hash
-JOIN coverages AS v ON v.id = c.coverage
-WHERE v.state <> 'void' AND (CAST($4 AS BIGINT) IS NULL OR c.coverage <> $4) GROUP BY c.coverage";
+SELECT coverage, number FROM (
+  SELECT c.coverage, COUNT(*) AS number FROM UNNEST($3) AS w (hash) CROSS JOIN LATERAL (
+    SELECT coverage FROM covered
+    WHERE system = (SELECT id FROM key_systems WHERE tenant = $1 AND name = $2) AND hash = w.hash OFFSET 0) AS c
+  GROUP BY c.coverage) AS g
+WHERE (CAST($4 AS BIGINT) IS NULL OR coverage <> $4)
+  AND (SELECT state <> 'void' FROM coverages WHERE id = g.coverage)";
 
 /// In one value, as hashes are kept: a thousand rows take longer to read here than to find there.
 const PUBLISHED_PERSONS: &str = "\
 -- published_persons
-SELECT COALESCE(STRING_AGG(DISTINCT c.hash, ''), '') FROM UNNEST($3) AS w (hash)
-JOIN covered AS c ON c.system = (SELECT id FROM key_systems WHERE tenant = $1 AND name = $2) AND c.hash = w.hash
-JOIN coverages AS v ON v.id = c.coverage WHERE v.state = 'live' AND (CAST($4 AS UUID) IS NULL OR v.job = $4)";
+SELECT COALESCE(STRING_AGG(DISTINCT c.hash, ''), '') FROM UNNEST($3) AS w (hash) CROSS JOIN LATERAL (
+  SELECT hash, coverage FROM covered
+  WHERE system = (SELECT id FROM key_systems WHERE tenant = $1 AND name = $2) AND hash = w.hash OFFSET 0) AS c
+WHERE (SELECT state = 'live' AND (CAST($4 AS UUID) IS NULL OR job = $4) FROM coverages WHERE id = c.coverage)";
 
 /// In one value, like [`PUBLISHED_PERSONS`].
 const COVERAGE_PERSONS: &str = "\
@@ -44,8 +49,9 @@ const COMMON_MARKS: &str = "\
 -- common_marks
 SELECT COALESCE(STRING_AGG(w.hash || int8send(h.coverage) || int8send(h.kind) || int8send(h.weight), ''), '')
 FROM UNNEST($2) AS w (hash) CROSS JOIN LATERAL (
-  SELECT a.coverage, a.kind, a.weight FROM alike AS a JOIN coverages AS v ON v.id = a.coverage
-  WHERE a.hash = w.hash AND v.tenant = $1 AND v.state <> 'void' AND (CAST($3 AS BIGINT) IS NULL OR a.coverage <> $3)
+  SELECT a.coverage, a.kind, a.weight FROM alike AS a
+  WHERE a.hash = w.hash AND (CAST($3 AS BIGINT) IS NULL OR a.coverage <> $3)
+    AND (SELECT state <> 'void' FROM coverages WHERE id = a.coverage AND tenant = $1)
   LIMIT $4) AS h";
 
 /// In one value, like [`COMMON_MARKS`], with two numbers.
