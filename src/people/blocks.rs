@@ -26,6 +26,9 @@ const ENOUGH_SURPRISE: u64 = 160 * UNITS_PER_BIT;
 /// Bits of a hash that go with the number of a block into one key; 112 bits of a hash distinguish cells.
 const NUMBER_BITS: u32 = 16;
 
+/// Cells of a block that are kept until it is known whether it says something.
+const CELLS_AT_ONCE: usize = 1 << 12;
+
 /// Values of a chunk that are counted in an array rather than one by one.
 const MAX_DENSE_COUNTS: usize = 1 << 16;
 
@@ -119,31 +122,48 @@ fn count(rows: &[NumberedRow], column: &CellChunk, first: u64, counter: &mut Ext
 /// A block whose cells arrive in their order.
 struct OpenBlock {
     number: usize,
-    hash: HashOfHashes,
+    value: u128,
     counts: BlockCounts,
+    /// Those that are not in `hash`.
+    cells: Vec<(u128, u64)>,
+    /// Begun where the cells are many.
+    hash: Option<HashOfHashes>,
 }
 
 impl OpenBlock {
     fn new(number: usize, value: u128) -> Self {
-        let mut hash = HashOfHashes::new(b"block\0");
-        hash.update(value);
-        Self { number, hash, counts: BlockCounts::default() }
+        Self { number, value, counts: BlockCounts::default(), cells: Vec::new(), hash: None }
     }
 
     fn push(&mut self, key: u128, times: u64, table: &mut SurpriseTable) {
-        self.hash.update(key << NUMBER_BITS);
-        self.hash.update(times.into());
         table.add(&mut self.counts, times);
+        self.cells.push((key << NUMBER_BITS, times));
+        if self.cells.len() == CELLS_AT_ONCE {
+            self.hash = Some(self.hashed());
+        }
     }
 
-    fn close(self, first_pair: usize, table: &mut SurpriseTable) -> Option<Block> {
+    /// The hash of all cells up to now.
+    fn hashed(&mut self) -> HashOfHashes {
+        let mut hash = self.hash.take().unwrap_or_else(|| {
+            let mut hash = HashOfHashes::new(b"block\0");
+            hash.update(self.value);
+            hash
+        });
+        for (cell, times) in self.cells.drain(..) {
+            hash.update(cell);
+            hash.update(times.into());
+        }
+        hash
+    }
+
+    /// Most blocks say nothing, and are not hashed.
+    fn close(mut self, first_pair: usize, table: &mut SurpriseTable) -> Option<Block> {
         let surprise = table.surprise(self.counts);
-        let pair = (first_pair + self.number / VALUES) as u16;
-        let mark = KeyedHash(self.hash.finish());
         (surprise >= MIN_BLOCK_SURPRISE).then(|| Block {
-            mark,
+            mark: KeyedHash(self.hashed().finish()),
             surprise: surprise.try_into().unwrap_or(u32::MAX),
-            pair,
+            pair: (first_pair + self.number / VALUES) as u16,
         })
     }
 }
@@ -165,4 +185,22 @@ pub(super) fn are_alike(own: &[Block], is_common: impl Fn(KeyedHash) -> bool) ->
         *of_pairs.entry(block.pair).or_default() += u64::from(block.surprise);
     }
     of_pairs.values().any(|surprise| *surprise >= ENOUGH_SURPRISE)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_block_of_many_cells_is_hashed_like_one_of_few() {
+        let (mut block, mut table) = (OpenBlock::new(3, 7), SurpriseTable::default());
+        let mut hash = HashOfHashes::new(b"block\0");
+        hash.update(7);
+        for cell in 0..2 * CELLS_AT_ONCE as u64 + 3 {
+            block.push(cell.into(), cell % 3 + 1, &mut table);
+            hash.update(u128::from(cell) << NUMBER_BITS);
+            hash.update((cell % 3 + 1).into());
+        }
+        assert_eq!(block.close(0, &mut table).unwrap().mark, KeyedHash(hash.finish()));
+    }
 }

@@ -45,8 +45,11 @@ pub(super) fn log2_up(value: u64) -> i64 {
     log2_down(value) + i64::from(!value.is_power_of_two())
 }
 
-/// The distance between sums that are kept; the others follow from the one before.
+/// The distance between sums that are kept of a large table; the others follow from the one before.
 const STEP: usize = 16;
+
+/// Most rows of a table of which all sums are kept.
+const MOST_OF_ALL: usize = 1 << 16;
 
 /// Steps that a processor takes at once.
 const STEPS_TOGETHER: usize = 1 << 10;
@@ -54,8 +57,9 @@ const STEPS_TOGETHER: usize = 1 << 10;
 /// Logarithms of the factorials of 0 up to a number of rows, in units of 2^-20 bit.
 pub(super) struct FactorialLogarithms {
     most: usize,
-    /// Sums of logarithms that are rounded down, for the factorials of 0, [`STEP`], and so on.
+    /// Sums of logarithms that are rounded down, for the factorials of 0, of one step, and so on.
     sums: Vec<i64>,
+    step: usize,
 }
 
 /// The sum of the logarithms of the numbers above `from`, up to `to`.
@@ -66,13 +70,14 @@ fn sum_of_logarithms(from: usize, to: usize) -> i64 {
 impl FactorialLogarithms {
     /// The logarithms of the factorials of 0 to `most`.
     pub(super) fn new(most: usize) -> Self {
-        let step = |at: usize| sum_of_logarithms(at * STEP, (at + 1) * STEP);
-        let mut sums: Vec<i64> = vec![0; most / STEP + 1];
-        sums[1..].par_iter_mut().with_min_len(STEPS_TOGETHER).enumerate().for_each(|(at, sum)| *sum = step(at));
+        let step = if most <= MOST_OF_ALL { 1 } else { STEP };
+        let of_step = |at: usize| sum_of_logarithms(at * step, (at + 1) * step);
+        let mut sums: Vec<i64> = vec![0; most / step + 1];
+        sums[1..].par_iter_mut().with_min_len(STEPS_TOGETHER).enumerate().for_each(|(at, sum)| *sum = of_step(at));
         for at in 1..sums.len() {
             sums[at] += sums[at - 1];
         }
-        Self { most, sums }
+        Self { most, sums, step }
     }
 
     /// The largest number whose factorial is kept.
@@ -82,7 +87,8 @@ impl FactorialLogarithms {
 
     /// The logarithm of the factorial of `number`, rounded down.
     pub(super) fn down(&self, number: usize) -> i64 {
-        self.sums[number / STEP] + sum_of_logarithms(number / STEP * STEP, number)
+        let at = number / self.step;
+        self.sums[at] + sum_of_logarithms(at * self.step, number)
     }
 
     /// The logarithm of the factorial of `number`, rounded up.
@@ -133,14 +139,17 @@ mod tests {
 
     #[test]
     fn factorials_are_sums_of_logarithms() {
-        let factorials = FactorialLogarithms::new(70);
-        let (mut down, mut up) = (0, 0);
-        for number in 1..=70 {
-            down += log2_down(number);
-            up += log2_up(number);
-            assert_eq!((factorials.down(number as usize), factorials.up(number as usize)), (down, up), "{number}");
+        // of the larger table only some are kept
+        for most in [70, MOST_OF_ALL + 70] {
+            let factorials = FactorialLogarithms::new(most);
+            let (mut down, mut up) = (0, 0);
+            for number in 1..=most as u64 {
+                down += log2_down(number);
+                up += log2_up(number);
+                assert_eq!((factorials.down(number as usize), factorials.up(number as usize)), (down, up), "{number}");
+            }
+            assert_eq!((factorials.down(0), factorials.up(0)), (0, 0));
         }
-        assert_eq!((factorials.down(0), factorials.up(0)), (0, 0));
     }
 
     proptest! {

@@ -33,6 +33,9 @@ const MIN_FREE: usize = 3;
 /// Bits of a hash that distinguish cells of a block.
 const CELL_BITS: u32 = 112;
 
+/// Cells of a block that are kept unhashed: most blocks say nothing.
+const UNHASHED: usize = 1 << 12;
+
 /// Counts of a chunk that are kept in an array.
 const MAX_ARRAY: usize = 1 << 16;
 
@@ -294,9 +297,7 @@ impl BlockCounter {
                 found.extend(open.replace(next).and_then(CountedBlock::mark));
             }
             if let Some(block) = &mut open {
-                block.digest.update((key << (u128::BITS - CELL_BITS)).to_be_bytes());
-                block.digest.update(u128::from(times).to_be_bytes());
-                block.counts.push(times);
+                block.push(key << (u128::BITS - CELL_BITS), times);
             }
             Ok(())
         })?;
@@ -305,24 +306,64 @@ impl BlockCounter {
     }
 }
 
+/// A block with the rows of each of its cells.
 struct CountedBlock {
     number: usize,
-    digest: Sha256,
+    value: u128,
     counts: Vec<u64>,
+    /// The last cells, which are not hashed.
+    cells: Vec<u128>,
+    /// Of the cells before.
+    digest: Option<Sha256>,
 }
 
 impl CountedBlock {
-    fn new(number: usize, value: u128) -> Self {
-        let digest = Sha256::new().chain_update(b"block\0").chain_update(value.to_be_bytes());
-        Self { number, digest, counts: Vec::new() }
+    const fn new(number: usize, value: u128) -> Self {
+        Self { number, value, counts: Vec::new(), cells: Vec::new(), digest: None }
     }
 
-    fn mark(self) -> Option<AuditedMark> {
+    fn push(&mut self, cell: u128, times: u64) {
+        self.cells.push(cell);
+        self.counts.push(times);
+        if self.cells.len() == UNHASHED {
+            self.digest = Some(self.hashed());
+        }
+    }
+
+    fn hashed(&mut self) -> Sha256 {
+        let begun = || Sha256::new().chain_update(b"block\0").chain_update(self.value.to_be_bytes());
+        let mut digest = self.digest.take().unwrap_or_else(begun);
+        let first = self.counts.len() - self.cells.len();
+        for (cell, times) in self.cells.drain(..).zip(&self.counts[first..]) {
+            digest.update(cell.to_be_bytes());
+            digest.update(u128::from(*times).to_be_bytes());
+        }
+        digest
+    }
+
+    fn mark(mut self) -> Option<AuditedMark> {
         let weight = surprise(&self.counts);
         (weight >= MIN_SURPRISE).then(|| AuditedMark {
-            hash: first_half(&self.digest.finalize()),
+            hash: first_half(&self.hashed().finalize()),
             kind: MarkKind::Block((self.number / BLOCKS_OF_COLUMN) as u16),
             weight: weight.min(u32::MAX.into()),
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_block_of_many_cells_is_hashed_like_one_of_few() {
+        let mut block = CountedBlock::new(3, 7);
+        let mut bytes = [b"block\0".as_slice(), &7_u128.to_be_bytes()].concat();
+        for cell in 0..2 * UNHASHED as u64 + 3 {
+            block.push(cell.into(), cell % 3 + 1);
+            bytes.extend(u128::from(cell).to_be_bytes());
+            bytes.extend(u128::from(cell % 3 + 1).to_be_bytes());
+        }
+        assert_eq!(block.mark().unwrap().hash, first_half(&Sha256::digest(bytes)));
     }
 }
