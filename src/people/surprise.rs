@@ -1,4 +1,4 @@
-//! How improbable it is that independent rows agree, by integers alone.
+//! How improbable it is that independent rows agree, alike on all machines.
 
 use std::collections::HashMap;
 
@@ -18,8 +18,21 @@ const ROUNDING: i64 = 63;
 /// The share of twins that a test of 80 bits leaves to chance.
 const TWIN_BITS: u64 = 80;
 
-/// `floor(256 log2(top / bottom))`: the greatest t with 2^t <= (top / bottom)^256.
+/// A distance from the next integer far above the errors of floating-point logarithms, which are below 2^-40 here.
+const SAFE_DISTANCE: f64 = 1.0 / 1024.0;
+
+/// `floor(256 log2(top / bottom))`, of numbers that a floating-point number holds exactly.
 fn log2_units(top: u64, bottom: u64) -> i64 {
+    let near = (top as f64 / bottom as f64).log2() * UNITS_PER_BIT as f64;
+    // away from integers no error changes what is rounded, so that all machines agree
+    if (near - near.round()).abs() > SAFE_DISTANCE {
+        return near.floor() as i64;
+    }
+    log2_units_by_powers(top, bottom)
+}
+
+/// The same: the greatest t with 2^t <= (top / bottom)^256.
+fn log2_units_by_powers(top: u64, bottom: u64) -> i64 {
     let power = |base: u64| BigUint::from(base).pow(UNITS_PER_BIT as u32);
     let (top, bottom) = (power(top), power(bottom));
     let guess = top.bits() as i64 - bottom.bits() as i64;
@@ -90,6 +103,15 @@ mod tests {
         let (mut table, mut block) = (SurpriseTable::default(), BlockCounts::default());
         counts.iter().for_each(|count| table.add(&mut block, *count));
         table.surprise(block)
+    }
+
+    #[test]
+    fn logarithms_are_those_of_powers() {
+        for count in (1..3_000).chain((1 << 32) - 100..1 << 32) {
+            for (top, bottom) in [(BELOW.0 * count, BELOW.1), (ABOVE.0 * count, ABOVE.1), (count, 1)] {
+                assert_eq!(log2_units(top, bottom), log2_units_by_powers(top, bottom), "{top}/{bottom}");
+            }
+        }
     }
 
     #[test]
