@@ -49,14 +49,11 @@ impl HashCounts {
     /// Leaves each hash once, in order. Hashes that come in order are not sorted.
     fn sum_up(&mut self) {
         self.counts.sort_by_key(|of| of.0);
-        let mut summed: Vec<(u128, u64)> = Vec::with_capacity(self.counts.len());
-        for (hash, times) in self.counts.drain(..) {
-            match summed.last_mut() {
-                Some((last, total)) if *last == hash => *total += times,
-                _ => summed.push((hash, times)),
-            }
-        }
-        self.counts = summed;
+        self.counts.dedup_by(|again, of| {
+            let is_again = again.0 == of.0;
+            of.1 += if is_again { again.1 } else { 0 };
+            is_again
+        });
     }
 
     fn write_run(&mut self) -> io::Result<()> {
