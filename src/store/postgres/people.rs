@@ -18,7 +18,7 @@ SELECT id, job, state, ticket, body, published FROM coverages WHERE tenant = $1 
 
 /// Takes an array of hashes. The state of a coverage is asked for by a query of its own, here and below: of a join the planner
 /// may begin with the coverages, and go through all of them for each hash.
-const COMMON_PERSONS: &str = "\
+pub(super) const COMMON_PERSONS: &str = "\
 -- common_persons
 SELECT coverage, number FROM (
   SELECT c.coverage, COUNT(*) AS number FROM UNNEST($3) AS w (hash) CROSS JOIN LATERAL (
@@ -29,7 +29,7 @@ WHERE (CAST($4 AS BIGINT) IS NULL OR coverage <> $4)
   AND (SELECT state <> 'void' FROM coverages WHERE id = g.coverage)";
 
 /// In one value, as hashes are kept: a thousand rows take longer to read here than to find there.
-const PUBLISHED_PERSONS: &str = "\
+pub(super) const PUBLISHED_PERSONS: &str = "\
 -- published_persons
 SELECT COALESCE(STRING_AGG(DISTINCT c.hash, ''), '') FROM UNNEST($3) AS w (hash) CROSS JOIN LATERAL (
   SELECT hash, coverage FROM covered
@@ -45,7 +45,7 @@ WHERE v.tenant = $1 AND c.coverage = $2 AND c.system = $3 AND ($4 IS NULL OR c.h
 
 /// A mark that as many coverages have as the limit says nothing of any, hence no more are read; without a bound, the marks of
 /// small domains would grow with each night. In one value, like [`PUBLISHED_PERSONS`]: for each the hash, and three numbers.
-const COMMON_MARKS: &str = "\
+pub(super) const COMMON_MARKS: &str = "\
 -- common_marks
 SELECT COALESCE(STRING_AGG(w.hash || int8send(h.coverage) || int8send(h.kind) || int8send(h.weight), ''), '')
 FROM UNNEST($2) AS w (hash) CROSS JOIN LATERAL (

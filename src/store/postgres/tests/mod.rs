@@ -2,6 +2,7 @@
 //! `DATABASE_URL` names.
 
 mod keys;
+mod lookups;
 mod races;
 mod upgrades;
 

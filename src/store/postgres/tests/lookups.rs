@@ -1,0 +1,69 @@
+//! How many pages are touched to look persons and marks up, whatever the planner knows of the tables.
+
+use sqlx::postgres::PgArguments;
+use sqlx::query::QueryScalar;
+use sqlx::{AssertSqlSafe, Executor, Postgres};
+use uuid::Uuid;
+
+use super::database;
+use crate::store::postgres::people::{COMMON_MARKS, COMMON_PERSONS, PUBLISHED_PERSONS};
+use crate::store::postgres::pool::PostgresStore;
+
+/// Of an index, of the table, and of the coverage that was found.
+const MAX_PAGES_PER_HASH: u64 = 20;
+
+const ASKED: usize = 500;
+
+type ExplainQuery = QueryScalar<'static, Postgres, String, PgArguments>;
+
+/// 300 coverages of 100 persons and marks each.
+const ROWS: &str = "
+INSERT INTO key_systems (tenant, name, body) VALUES ('t', 'k', '{}');
+INSERT INTO coverages (tenant, job, state, ticket, body, published, cuts)
+SELECT 't', gen_random_uuid(), 'live', n, '{}', '[]', '[]' FROM generate_series(1, 300) AS n;
+INSERT INTO alike (hash, coverage, kind, weight)
+SELECT substring(sha256(convert_to(c.id || '-' || n, 'UTF8')) FOR 16), c.id, 1, 1
+FROM coverages AS c, generate_series(1, 100) AS n;
+INSERT INTO covered (system, hash, coverage) SELECT k.id, a.hash, a.coverage FROM alike AS a, key_systems AS k";
+
+/// A statement that says how it was run, with the tenant as its first value.
+fn explained(statement: &str) -> ExplainQuery {
+    sqlx::query_scalar(AssertSqlSafe(format!("EXPLAIN (ANALYZE, BUFFERS, TIMING OFF) {statement}"))).bind("t")
+}
+
+/// The pages that were touched.
+async fn touched(store: &PostgresStore, query: ExplainQuery) -> u64 {
+    let mut tx = store.begin_lookup().await.unwrap();
+    let plan: Vec<String> = query.fetch_all(&mut *tx).await.unwrap();
+    let number = |word: &str| ["hit=", "read="].iter().find_map(|of| word.strip_prefix(of))?.parse::<u64>().ok();
+    // the first line is that of the whole plan
+    let buffers = plan.iter().find(|line| line.contains("Buffers:")).expect("EXPLAIN counts pages");
+    buffers.split_whitespace().filter_map(number).sum()
+}
+
+async fn assert_few_pages(store: &PostgresStore, hashes: &[Vec<u8>]) {
+    let marks = explained(COMMON_MARKS).bind(hashes.to_vec()).bind(None::<i64>).bind(6_i64);
+    let persons = explained(COMMON_PERSONS).bind("k").bind(hashes.to_vec()).bind(None::<i64>);
+    let published = explained(PUBLISHED_PERSONS).bind("k").bind(hashes.to_vec()).bind(None::<Uuid>);
+    for (number, query) in [marks, persons, published].into_iter().enumerate() {
+        let pages = touched(store, query).await;
+        assert!(pages < MAX_PAGES_PER_HASH * ASKED as u64, "statement {number}: {pages} pages");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn hashes_are_found_by_index_with_and_without_statistics() {
+    let database = database!();
+    let store = database.store_by_its_clock().await;
+    let mut connection = store.pool.acquire().await.unwrap();
+    connection.execute("ALTER TABLE alike SET (autovacuum_enabled = off)").await.unwrap();
+    connection.execute("ALTER TABLE covered SET (autovacuum_enabled = off)").await.unwrap();
+    connection.execute("ALTER TABLE coverages SET (autovacuum_enabled = off)").await.unwrap();
+    connection.execute(ROWS).await.unwrap();
+    let asked = "SELECT hash FROM alike ORDER BY hash LIMIT 500";
+    let hashes: Vec<Vec<u8>> = sqlx::query_scalar(asked).fetch_all(&mut *connection).await.unwrap();
+    assert_eq!(hashes.len(), ASKED);
+    assert_few_pages(&store, &hashes).await;
+    connection.execute("ANALYZE").await.unwrap();
+    assert_few_pages(&store, &hashes).await;
+}
