@@ -36,12 +36,20 @@ SELECT COALESCE(STRING_AGG(DISTINCT c.hash, ''), '') FROM UNNEST($3) AS w (hash)
   WHERE system = (SELECT id FROM key_systems WHERE tenant = $1 AND name = $2) AND hash = w.hash OFFSET 0) AS c
 WHERE (SELECT state = 'live' AND (CAST($4 AS UUID) IS NULL OR job = $4) FROM coverages WHERE id = c.coverage)";
 
-/// In one value, like [`PUBLISHED_PERSONS`].
-const COVERAGE_PERSONS: &str = "\
--- coverage_persons
+/// In one value, like [`PUBLISHED_PERSONS`]. By the index of coverages: without statistics the planner would go through all
+/// persons of the key system, where these are in order.
+pub(super) const FIRST_PERSONS: &str = "\
+-- first_persons
+SELECT COALESCE(STRING_AGG(hash, '' ORDER BY hash), '') FROM (
+SELECT c.hash FROM (SELECT system, hash FROM covered WHERE coverage = $2 OFFSET 0) AS c
+WHERE c.system = $3 AND EXISTS (SELECT 1 FROM coverages WHERE id = $2 AND tenant = $1) ORDER BY c.hash LIMIT $4) AS few";
+
+/// Those behind a hash, of a coverage that has many.
+const NEXT_PERSONS: &str = "\
+-- next_persons
 SELECT COALESCE(STRING_AGG(hash, '' ORDER BY hash), '') FROM (
 SELECT c.hash FROM covered AS c JOIN coverages AS v ON v.id = c.coverage
-WHERE v.tenant = $1 AND c.coverage = $2 AND c.system = $3 AND ($4 IS NULL OR c.hash > $4) ORDER BY c.hash LIMIT $5) AS few";
+WHERE v.tenant = $1 AND c.coverage = $2 AND c.system = $3 AND c.hash > $5 ORDER BY c.hash LIMIT $4) AS few";
 
 /// A mark that as many coverages have as the limit says nothing of any, hence no more are read; without a bound, the marks of
 /// small domains would grow with each night. In one value, like [`PUBLISHED_PERSONS`]: for each the hash, and three numbers.
@@ -157,10 +165,14 @@ pub(in crate::store) async fn persons_of(
     system: i64,
     range: PersonRange,
 ) -> Result<Vec<KeyedHash>, StoreError> {
-    let after = range.after.map(|hash| hash.to_bytes().to_vec());
-    let found: Vec<u8> =
-        run_sql!(query_scalar.fetch_one, connection, COVERAGE_PERSONS, tenant, coverage, system, after, range.most)
-            .map_err(failed)?;
+    let PersonRange { after, most } = range;
+    let found: Vec<u8> = match after.map(|hash| hash.to_bytes().to_vec()) {
+        None => run_sql!(query_scalar.fetch_one, connection, FIRST_PERSONS, tenant, coverage, system, most),
+        Some(after) => {
+            run_sql!(query_scalar.fetch_one, connection, NEXT_PERSONS, tenant, coverage, system, most, after)
+        }
+    }
+    .map_err(failed)?;
     parted(&found)
 }
 

@@ -2,17 +2,20 @@
 
 use sqlx::postgres::PgArguments;
 use sqlx::query::QueryScalar;
-use sqlx::{AssertSqlSafe, Executor, Postgres};
+use sqlx::{AssertSqlSafe, Executor, PgConnection, Postgres};
 use uuid::Uuid;
 
 use super::database;
-use crate::store::postgres::people::{COMMON_MARKS, COMMON_PERSONS, PUBLISHED_PERSONS};
+use crate::store::postgres::people::{COMMON_MARKS, COMMON_PERSONS, FIRST_PERSONS, PUBLISHED_PERSONS};
 use crate::store::postgres::pool::PostgresStore;
 
 /// Of an index, of the table, and of the coverage that was found.
 const MAX_PAGES_PER_HASH: u64 = 20;
 
 const ASKED: usize = 500;
+
+/// Of a coverage.
+const PERSONS: u64 = 100;
 
 type ExplainQuery = QueryScalar<'static, Postgres, String, PgArguments>;
 
@@ -32,9 +35,8 @@ fn explained(statement: &str) -> ExplainQuery {
 }
 
 /// The pages that were touched.
-async fn touched(store: &PostgresStore, query: ExplainQuery) -> u64 {
-    let mut tx = store.begin_lookup().await.unwrap();
-    let plan: Vec<String> = query.fetch_all(&mut *tx).await.unwrap();
+async fn touched(connection: &mut PgConnection, query: ExplainQuery) -> u64 {
+    let plan: Vec<String> = query.fetch_all(connection).await.unwrap();
     let number = |word: &str| ["hit=", "read="].iter().find_map(|of| word.strip_prefix(of))?.parse::<u64>().ok();
     // the first line is that of the whole plan
     let buffers = plan.iter().find(|line| line.contains("Buffers:")).expect("EXPLAIN counts pages");
@@ -46,9 +48,14 @@ async fn assert_few_pages(store: &PostgresStore, hashes: &[Vec<u8>]) {
     let persons = explained(COMMON_PERSONS).bind("k").bind(hashes.to_vec()).bind(None::<i64>);
     let published = explained(PUBLISHED_PERSONS).bind("k").bind(hashes.to_vec()).bind(None::<Uuid>);
     for (number, query) in [marks, persons, published].into_iter().enumerate() {
-        let pages = touched(store, query).await;
+        let pages = touched(&mut store.begin_lookup().await.unwrap(), query).await;
         assert!(pages < MAX_PAGES_PER_HASH * ASKED as u64, "statement {number}: {pages} pages");
     }
+    let mut connection = store.pool.acquire().await.unwrap();
+    let some = "SELECT coverage, system FROM covered LIMIT 1";
+    let (coverage, system): (i64, i64) = sqlx::query_as(some).fetch_one(&mut *connection).await.unwrap();
+    let pages = touched(&mut connection, explained(FIRST_PERSONS).bind(coverage).bind(system).bind(1_000_i64)).await;
+    assert!(pages < MAX_PAGES_PER_HASH * PERSONS, "{pages} pages");
 }
 
 #[tokio::test(flavor = "multi_thread")]
