@@ -43,7 +43,7 @@ impl ExternalCounter {
 
     /// Sorts the keys, each of which is there once from then on.
     fn merge(&mut self) {
-        // of runs that are in order, this sort makes use
+        // this sort merges runs that are in order
         self.counts.sort_by_key(|(key, _)| *key);
         self.counts.dedup_by(|(next, more), (key, times)| {
             let is_same = next == key;

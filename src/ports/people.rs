@@ -148,7 +148,7 @@ pub struct LedgerMoment {
 /// Coverages as they stood at a moment.
 #[derive(Clone, PartialEq, Debug)]
 pub struct CoveragesAt {
-    /// The moment.
+    /// The moment, read after all else: if it is that of an earlier reading, nothing has changed since.
     pub moment: LedgerMoment,
     /// The coverages, by ticket and number.
     pub records: Vec<CoverageRecord>,

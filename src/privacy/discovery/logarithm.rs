@@ -49,7 +49,7 @@ pub(super) fn log2_up(value: u64) -> i64 {
 const STEP: usize = 16;
 
 /// Most rows of a table of which all sums are kept.
-const MOST_OF_ALL: usize = 1 << 16;
+const MAX_ROWS_WITH_ALL_SUMS: usize = 1 << 16;
 
 /// Steps that a processor takes at once.
 const STEPS_TOGETHER: usize = 1 << 10;
@@ -70,7 +70,7 @@ fn sum_of_logarithms(from: usize, to: usize) -> i64 {
 impl FactorialLogarithms {
     /// The logarithms of the factorials of 0 to `most`.
     pub(super) fn new(most: usize) -> Self {
-        let step = if most <= MOST_OF_ALL { 1 } else { STEP };
+        let step = if most <= MAX_ROWS_WITH_ALL_SUMS { 1 } else { STEP };
         let of_step = |at: usize| sum_of_logarithms(at * step, (at + 1) * step);
         let mut sums: Vec<i64> = vec![0; most / step + 1];
         sums[1..].par_iter_mut().with_min_len(STEPS_TOGETHER).enumerate().for_each(|(at, sum)| *sum = of_step(at));
@@ -140,7 +140,7 @@ mod tests {
     #[test]
     fn factorials_are_sums_of_logarithms() {
         // of the larger table only some are kept
-        for most in [70, MOST_OF_ALL + 70] {
+        for most in [70, MAX_ROWS_WITH_ALL_SUMS + 70] {
             let factorials = FactorialLogarithms::new(most);
             let (mut down, mut up) = (0, 0);
             for number in 1..=most as u64 {

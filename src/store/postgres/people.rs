@@ -143,8 +143,9 @@ impl PostgresStore {
         hashes: &[KeyedHash],
         except: Option<i64>,
     ) -> Result<Vec<CommonMark>, StoreError> {
-        let (limit, hashes) = (CommonMark::limit(except), hashes.iter().copied().collect::<BTreeSet<KeyedHash>>());
-        let hashes: Vec<Vec<u8>> = hashes.iter().map(|hash| hash.to_bytes().to_vec()).collect();
+        // each once: a mark that is asked for twice would have twice as many holders
+        let distinct: BTreeSet<KeyedHash> = hashes.iter().copied().collect();
+        let (limit, hashes) = (CommonMark::limit(except), bytes(&distinct.into_iter().collect::<Vec<_>>()));
         let mut tx = self.begin_lookup().await.map_err(failed)?;
         let rows: Vec<u8> =
             run_sql!(query_scalar.fetch_one, &mut *tx, COMMON_MARKS, tenant, hashes, except, limit).map_err(failed)?;

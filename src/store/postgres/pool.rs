@@ -103,8 +103,8 @@ impl PostgresStore {
         let options = options.application_name("guardian");
         let name = described(&options);
         let schema_version = migrate(&options).await?;
-        // a transaction that was forgotten or waits for ever would hold the locks of others; to compile a statement takes
-        // longer than any here
+        // a transaction that was forgotten or waits for ever would hold the locks of others; compiling takes longer
+        // than any statement here
         let options = options.options([
             ("jit", "off"),
             ("lock_timeout", "10s"),
@@ -181,8 +181,8 @@ impl PostgresStore {
         self.pool.begin_with("BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY").await
     }
 
-    /// Begins a transaction that looks thousands of keys up, each in an index. The planner joins them otherwise, and reads whole
-    /// tables for it: what it takes a table for that it has no statistics of yet is small.
+    /// Begins a transaction that looks thousands of keys up, each in an index. The planner would join whole tables instead: a table
+    /// without statistics looks small to it.
     pub(super) async fn begin_lookup(&self) -> Result<Transaction<'static, Postgres>, sqlx::Error> {
         self.pool.begin_with(LOOKUP).await
     }

@@ -206,7 +206,7 @@ both_stores! {
                 let rows = marks_of(&mut connection, tenant, id.0, FIRST_SIGNATURE).await.map_err(failed)?;
                 sampled.insert(*id, samples(&cuts, rows)?);
             }
-            // last: if it is one that the caller knows, nothing has changed since that
+            // last: if the caller knows it from before, nothing has changed in between
             let moment = moment(&mut connection, tenant).await.map_err(failed)?;
             Ok(CoveragesAt { moment, records: records(rows), samples: sampled })
         }
