@@ -75,7 +75,7 @@ pub async fn evidence_of(
 }
 
 fn collect(env: &InputEnv, dataset: &DatasetRecord, spool: &Path, control: &Control) -> Result<Evidence, Problem> {
-    let rows = StoredRows::open(env, dataset)?;
+    let rows = StoredRows::open(env, dataset, None)?;
     let registry = env.handle.block_on(env.store.people_registry(&dataset.tenant))?;
     let hasher = env.vault.content_hasher(&dataset.tenant);
     let mut collector = EvidenceCollector::new(hasher, rows.key_layout(&registry)?, spool);

@@ -5,6 +5,7 @@ use super::env::{ColumnSelection, InputEnv, OtherSelections};
 use super::error::InputError;
 use super::kept_rows::KeptRows;
 use super::profiles::specification_of;
+use super::stored_rows::StoredRows;
 use crate::control::Control;
 use crate::microdata::{ChunkFile, ColumnProfile, Table, UploadedColumn};
 use crate::ports::{DatasetRecord, JobRecord, StoreError};
@@ -64,7 +65,12 @@ impl JobContext {
 
     /// The rows that the job publishes.
     pub(super) fn rows(&self) -> DatasetRows<'_> {
-        DatasetRows { dataset: &self.dataset, kept: self.kept.as_deref() }
+        DatasetRows { dataset: &self.dataset, kept: self.kept.as_deref(), copied: self.copied.as_ref() }
+    }
+
+    /// All rows of the dataset, chunk by chunk; on a blocking thread.
+    pub(super) fn stored_rows<'a>(&'a self, env: &'a InputEnv) -> Result<StoredRows<'a>, InputError> {
+        StoredRows::open(env, &self.dataset, self.copied.as_ref())
     }
 
     /// Loads the columns of the specification; on a blocking thread.

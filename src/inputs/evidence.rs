@@ -1,123 +1,16 @@
-//! The evidence of the rows of a dataset: collected from chunks, kept with its persons.
+//! The evidence of the rows of a dataset, kept with its persons, and why there is none.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use tokio::runtime::Handle;
 use uuid::Uuid;
 
-use super::columns::{ChunkColumns, must_be_here, read_columns};
-use super::env::InputEnv;
-use super::error::InputError;
 use crate::control::Control;
 use crate::microdata::formats::IngestError;
-use crate::microdata::{Chunk, ChunkFile};
-use crate::people::{
-    ContributionError, Evidence, EvidenceCollector, EvidenceError, KeyLayout, KeyedHash, PopulationRegistry,
-    SystemColumns,
-};
-use crate::ports::{DatasetRecord, Store, StoreError};
+use crate::people::{ContributionError, Evidence, EvidenceCollector, EvidenceError, KeyedHash};
+use crate::ports::{Store, StoreError};
 use crate::problem::{Kind, Problem};
-use crate::vault::{ContentHasher, DataKey};
-
-/// The rows of a dataset, chunk by chunk with all columns.
-pub(crate) struct StoredRows<'a> {
-    env: &'a InputEnv,
-    dataset: &'a DatasetRecord,
-    chunks: ChunkSource,
-    names: Vec<String>,
-}
-
-/// Where chunks are read from.
-enum ChunkSource {
-    /// The store, whose chunks are encrypted under this key.
-    Store(DataKey),
-    /// The copy of a table of another engine.
-    Copy(Arc<ChunkFile>),
-}
-
-impl<'a> StoredRows<'a> {
-    /// Of a dataset that is not purged.
-    ///
-    /// # Errors
-    /// [`InputError`]
-    pub(crate) fn open(env: &'a InputEnv, dataset: &'a DatasetRecord) -> Result<Self, InputError> {
-        must_be_here(dataset)?;
-        let names = dataset.profiles(&env.vault)?.into_iter().map(|profile| profile.name).collect();
-        Ok(Self { env, dataset, chunks: ChunkSource::Store(dataset.data_key(&env.vault)?), names })
-    }
-
-    /// Those of a copy, whose columns have these names.
-    pub(super) const fn of_copy(
-        env: &'a InputEnv,
-        dataset: &'a DatasetRecord,
-        copied: Arc<ChunkFile>,
-        names: Vec<String>,
-    ) -> Self {
-        Self { env, dataset, chunks: ChunkSource::Copy(copied), names }
-    }
-
-    /// The number of chunks.
-    pub(super) fn chunks(&self) -> u32 {
-        match &self.chunks {
-            ChunkSource::Store(_) => self.dataset.chunks,
-            ChunkSource::Copy(copied) => copied.chunks(),
-        }
-    }
-
-    /// The columns that identify its persons and records, as it was uploaded.
-    ///
-    /// # Errors
-    /// [`StoreError::Corrupt`] when a column or a key system is missing.
-    pub(crate) fn key_layout(&self, registry: &PopulationRegistry) -> Result<KeyLayout, StoreError> {
-        let place = |name: &String| {
-            let found = self.names.iter().position(|column| column == name);
-            found.ok_or_else(|| StoreError::corrupt("a key of a dataset has an unknown column"))
-        };
-        let places = |names: &[String]| names.iter().map(place).collect::<Result<Vec<usize>, StoreError>>();
-        let system = |(name, columns): (&String, &Vec<String>)| {
-            let system = registry.systems.get(name);
-            let system = system.ok_or_else(|| StoreError::corrupt("a dataset has an unknown key system"))?;
-            Ok(SystemColumns { system: name.clone(), fold: system.fold, columns: places(columns)? })
-        };
-        Ok(KeyLayout {
-            names: self.names.clone(),
-            systems: self.dataset.person.iter().map(system).collect::<Result<_, StoreError>>()?,
-            record_key: places(self.dataset.record_key.as_deref().unwrap_or_default())?,
-            max_rows_per_person: self.dataset.max_rows_per_subject.unwrap_or(1),
-        })
-    }
-
-    /// Every column of a chunk.
-    ///
-    /// # Errors
-    /// [`InputError`]
-    pub(crate) fn chunk(&self, number: u32) -> Result<Chunk, InputError> {
-        self.read(number, &(0..self.names.len()).collect::<Vec<_>>())
-    }
-
-    /// Some columns of a chunk, in this order.
-    ///
-    /// # Errors
-    /// [`InputError`]
-    pub(crate) fn columns(&self, number: u32, places: &[usize]) -> Result<Chunk, InputError> {
-        self.read(number, places)
-    }
-
-    fn read(&self, number: u32, places: &[usize]) -> Result<Chunk, InputError> {
-        let key = match &self.chunks {
-            ChunkSource::Store(key) => key,
-            ChunkSource::Copy(copied) => {
-                let read = copied.columns(number, places.iter().copied());
-                return Ok(read.map_err(|error| StoreError::Unavailable(Box::new(error)))?);
-            }
-        };
-        let columns: Vec<u32> = places.iter().map(|&place| place as u32).collect();
-        let of_chunk = ChunkColumns { chunk: number, columns: &columns };
-        let columns = read_columns(self.env, self.dataset, key, of_chunk)?;
-        Ok(Chunk { rows: columns.first().map_or(0, |column| column.rows() as u32), columns })
-    }
-}
+use crate::vault::ContentHasher;
 
 /// Ends a collection: keeps the persons in pieces, and then the evidence.
 ///

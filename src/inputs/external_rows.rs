@@ -193,8 +193,8 @@ impl ExternalRows {
         let Some((own, theirs)) = keys.filter(|(own, theirs)| own.names == theirs.names) else {
             return Ok(RowCorrespondence::Unknown);
         };
-        let own = records(env, dataset, &own.columns, control)?;
-        let theirs = records(env, &self.dataset, &theirs.columns, control)?;
+        let own = records(env, job.rows(), &own.columns, control)?;
+        let theirs = records(env, (&self.dataset).into(), &theirs.columns, control)?;
         let (of_dataset, rows) = match_records(&own, &theirs);
         drop((own, theirs));
         let place = |name: &&String| profiles.iter().position(|profile| profile.name == **name);

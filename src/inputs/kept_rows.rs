@@ -8,8 +8,8 @@ use uuid::Uuid;
 use super::context::JobContext;
 use super::env::InputEnv;
 use super::error::InputError;
-use super::evidence::StoredRows;
 use super::people::{JobPeople, JobPersons, PersonKeys, RowChoice, chosen_rows, unpublished_persons};
+use super::stored_rows::StoredRows;
 use crate::control::{Control, Phase};
 use crate::microdata::{Chunk, ChunkColumn};
 use crate::people::{EvidenceCollector, EvidenceError, KeyedHash, SystemColumns};
@@ -51,9 +51,9 @@ impl KeptRows {
         job: Uuid,
         control: &Control,
     ) -> Result<Self, InputError> {
-        let keyed = KeyedRows::open(env, dataset)?;
+        let keyed = KeyedRows::new(env, dataset, StoredRows::open(env, dataset, None)?)?;
         let mut chunks = Vec::new();
-        for number in 0..dataset.chunks {
+        for number in 0..keyed.rows.chunks() {
             control.check()?;
             let chunk = keyed.rows.chunk(number)?;
             chunks.push(keyed.chosen(env, RowChoice::OfJob(job), &dataset.tenant, &chunk)?);
@@ -70,8 +70,7 @@ struct KeyedRows<'a> {
 }
 
 impl<'a> KeyedRows<'a> {
-    fn open(env: &'a InputEnv, dataset: &'a DatasetRecord) -> Result<Self, InputError> {
-        let rows = StoredRows::open(env, dataset)?;
+    fn new(env: &InputEnv, dataset: &DatasetRecord, rows: StoredRows<'a>) -> Result<Self, InputError> {
         let registry = env.handle.block_on(env.store.people_registry(&dataset.tenant))?;
         let systems = rows.key_layout(&registry)?.systems;
         Ok(Self { rows, systems, hasher: env.vault.content_hasher(&dataset.tenant) })
@@ -99,14 +98,15 @@ impl JobContext {
     }
 
     fn collect_unpublished(&self, env: &InputEnv, control: &Control) -> Result<(KeptRows, JobPeople), InputError> {
-        let DatasetRecord { tenant, chunks, .. } = &self.dataset;
-        let keyed = KeyedRows::open(env, &self.dataset)?;
+        let tenant = &self.dataset.tenant;
+        let keyed = KeyedRows::new(env, &self.dataset, self.stored_rows(env)?)?;
+        let chunks = keyed.rows.chunks();
         let registry = env.handle.block_on(env.store.people_registry(tenant))?;
         let layout = keyed.rows.key_layout(&registry)?;
         let mut collector = EvidenceCollector::new(keyed.hasher.clone(), layout, &env.spool);
         let mut kept = KeptRows { chunks: Vec::new() };
-        control.begin(Phase::Load, u64::from(*chunks))?;
-        for number in 0..*chunks {
+        control.begin(Phase::Load, u64::from(chunks))?;
+        for number in 0..chunks {
             control.advance(1)?;
             let chunk: Chunk = keyed.rows.chunk(number)?;
             let rows = keyed.chosen(env, RowChoice::Unpublished, tenant, &chunk)?;

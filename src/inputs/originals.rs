@@ -129,7 +129,7 @@ impl ReleaseOriginal {
             Some(job) => Some(KeptRows::of_job(&self.env, &self.dataset, job, control)?),
             None => None,
         };
-        let rows = DatasetRows { dataset: &self.dataset, kept: kept.as_ref() };
+        let rows = DatasetRows { kept: kept.as_ref(), ..(&self.dataset).into() };
         let table = load(&self.env, rows, names, indexes, control)?;
         let columns = table.attributes().iter().map(|attr| (table.name(attr).to_owned(), table.column(attr).clone()));
         Ok((ReadFile { columns: columns.collect(), rows: table.rows() }, room))

@@ -9,12 +9,11 @@ use serde::Deserialize;
 use serde_json::Value;
 use uuid::Uuid;
 
-use super::columns::must_stand;
 use super::context::JobContext;
 use super::env::InputEnv;
 use super::error::InputError;
-use super::evidence::StoredRows;
 use super::kept_rows::KeptRows;
+use super::stored_rows::StoredRows;
 use crate::control::{Cancelled, Control};
 use crate::microdata::Chunk;
 use crate::people::{
@@ -120,13 +119,7 @@ impl<'a> PeopleAudit<'a> {
     /// # Errors
     /// [`PeopleAuditError`]
     pub(crate) fn derive(env: &'a InputEnv, job: &'a JobContext, control: &Control) -> Result<Self, PeopleAuditError> {
-        let stored = match &job.copied {
-            Some(copied) => {
-                must_stand(env, &job.dataset)?;
-                StoredRows::of_copy(env, &job.dataset, Arc::clone(copied), job.columns.clone())
-            }
-            None => StoredRows::open(env, &job.dataset)?,
-        };
+        let stored = job.stored_rows(env)?;
         let registry = env.handle.block_on(env.store.people_registry(&job.dataset.tenant))?;
         let (names, layout) = (job.columns.clone(), layout(job, &registry)?);
         let hasher = env.vault.content_hasher(&job.dataset.tenant);

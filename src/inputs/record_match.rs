@@ -3,39 +3,38 @@
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
-use super::columns::{ChunkColumns, must_be_here, read_columns};
+use super::columns::DatasetRows;
 use super::env::InputEnv;
 use super::error::InputError;
+use super::stored_rows::StoredRows;
 use crate::control::{Control, Phase};
 use crate::people::{Fold, KeyedHasher};
-use crate::ports::{DatasetRecord, StoreError};
+use crate::ports::StoreError;
 
 /// Bytes of memory that a row of either dataset takes while records are matched.
 pub(crate) const RECORD_BYTES: u64 = 64;
 
-/// The records of a dataset by one spelling of their keys, in the order of its rows; `key` are the columns of the record key, in
+/// The records of all rows of a dataset by one spelling of their keys, in their order; `key` are the columns of the record key, in
 /// an order that both datasets have.
 ///
 /// # Errors
 /// [`InputError`]
 pub(crate) fn records(
     env: &InputEnv,
-    dataset: &DatasetRecord,
+    rows: DatasetRows<'_>,
     key: &[usize],
     control: &Control,
 ) -> Result<Vec<u128>, InputError> {
-    must_be_here(dataset)?;
-    let vault = &env.vault;
-    let (data_key, template) = (dataset.data_key(vault)?, vault.content_hasher(&dataset.tenant));
-    control.begin(Phase::Load, u64::from(dataset.chunks))?;
-    let places: Vec<u32> = key.iter().map(|&column| column as u32).collect();
+    let DatasetRows { dataset, copied, .. } = rows;
+    let (stored, template) = (StoredRows::open(env, dataset, copied)?, env.vault.content_hasher(&dataset.tenant));
+    control.begin(Phase::Load, u64::from(stored.chunks()))?;
     let mut found = Vec::new();
-    for chunk in 0..dataset.chunks {
+    for number in 0..stored.chunks() {
         control.advance(1)?;
-        let columns = read_columns(env, dataset, &data_key, ChunkColumns { chunk, columns: &places })?;
-        for row in 0..columns.first().map_or(0, |column| column.rows()) {
-            let mut folded = Vec::with_capacity(columns.len());
-            for column in &columns {
+        let chunk = stored.columns(number, key)?;
+        for row in 0..chunk.rows as usize {
+            let mut folded = Vec::with_capacity(key.len());
+            for column in &chunk.columns {
                 let value = column.value(row).ok_or_else(|| StoreError::corrupt("a record has no key"))?;
                 let text = std::str::from_utf8(value).map_err(StoreError::corrupt)?;
                 folded.push(Fold::Standard.apply(text));

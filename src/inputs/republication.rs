@@ -6,7 +6,6 @@ use serde_json::{Value, json};
 use super::context::JobContext;
 use super::env::InputEnv;
 use super::error::InputError;
-use super::evidence::StoredRows;
 use crate::control::Control;
 use crate::engine;
 use crate::microdata::Chunk;
@@ -113,14 +112,14 @@ impl JobContext {
         control: &Control,
     ) -> Result<Vec<[u8; 16]>, InputError> {
         let registry = env.handle.block_on(env.store.people_registry(&self.dataset.tenant))?;
-        let rows = StoredRows::open(env, &self.dataset)?;
+        let rows = self.stored_rows(env)?;
         let layout = rows.key_layout(&registry)?;
         let key = layout.systems.iter().find(|key| key.system == system);
         let key = key.ok_or_else(|| StoreError::corrupt("a republished dataset has no key of its persons"))?;
         let read = SystemColumns { columns: (0..key.columns.len()).collect(), ..key.clone() };
         let hasher = env.vault.content_hasher(&self.dataset.tenant);
         let mut persons = Vec::with_capacity(self.dataset.rows as usize);
-        for number in 0..self.dataset.chunks {
+        for number in 0..rows.chunks() {
             control.check()?;
             let chunk: Chunk = rows.columns(number, &key.columns)?;
             for person in person_hashes(&hasher, &read, &chunk) {
