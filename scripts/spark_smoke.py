@@ -219,18 +219,35 @@ def service(base, work):
                 left, right = (f"select {columns} from '{of}'" for of in (file.name, f"{work}/lake/adult/*.parquet"))
                 differing = duckdb.sql(f"select count(*) from (({left} except all {right}) union all ({right} except all {left}))")
                 assert differing.fetchall() == [(0,)], (table["name"], part["name"])
-    # an upload of the same rows has the same release, and nothing else of the engine is published of them
+    # an upload of the same rows has the same release, and what would undo it is refused
     _, upload = asked(base, "/v1/datasets", Path(work, "adult.csv").read_bytes(), "text/csv")
     status, job = asked(base, "/v1/jobs?wait=60", adult_job(upload["id"]))
     assert status == 200 and job["release"] == release and job["reused"], job
     second = {"dataset": dataset, "unlisted": "drop", "method": {"type": "anatomy", "quasi_identifiers": ["age"],
               "sensitive": "education", "guarantee": {"type": "l_diversity", "l": 2}}}
-    status, refused = asked(base, "/v1/jobs", second)
-    assert status == 409 and refused["type"].endswith("composition-undecidable"), refused
+    _, job = asked(base, "/v1/jobs?wait=60", second)
+    assert job["status"] == "refused" and job["problem"]["type"].endswith("composition-violated"), job
+    made_here(base, work)
     status, refused = asked(base, "/v1/datasets/by-reference", {"engine": "lake", "table": f"{work}/scratch/adult"})
     assert status == 422 and refused["type"].endswith("source-refused"), refused
     status, refused = asked(base, "/v1/datasets/by-reference", {"engine": "lake", "table": f"{work}/lake/nothing"})
     assert status == 422 and refused["reason"] == "not_found", refused
+
+
+def made_here(base, work):
+    """What the engine does not make is made from the rows of its copy, with the types of the table."""
+    _, dataset = asked(base, "/v1/datasets/by-reference", {"engine": "lake", "table": f"{work}/lake/visits"})
+    decompose = {"dataset": dataset["id"], "unlisted": "drop", "method": {"type": "decompose", "quasi_identifiers": ["ward"],
+                 "sensitive": ["fee", "admitted"], "l": {"fee": 2, "admitted": 2}}}
+    _, plan = asked(base, "/v1/plans", decompose)
+    assert plan["feasible"] and any(of["type"] == "rows-read-here" for of in plan["warnings"]), plan
+    _, job = asked(base, "/v1/jobs", decompose)
+    release = ended(base, job["id"])
+    _, manifest = asked(base, f"/v1/releases/{release}")
+    assert "made_by" not in manifest and manifest["verification"]["linkage"] == "checked", manifest
+    status, _ = asked(base, f"/v1/releases/{release}/internal-report")
+    assert status == 200
+    assert not os.listdir(f"{work}/scratch")
 
 
 def secrets(work, key):

@@ -55,15 +55,16 @@ impl AppService {
         let undeclared = undeclared_subject(&context);
         let inputs = context.inputs(&env, &earlier).await?;
         let is_unproven = context.specification.unproven.is_some();
-        let need = inputs.bytes();
+        let need = inputs.bytes(&self.budget);
+        let may_be_made_here = inputs.may_be_made_here(&self.budget);
         let is_new = clash.is_none() && reused.is_none();
         let night = if is_new { self.planned_chain(caller, &context, &env, is_begun).await } else { Ok(None) };
         let no_rows = clash.as_ref().filter(|clash| clash.has_no_rows()).map(CompositionConflict::problem);
-        let is_elsewhere = context.dataset.place.is_some();
-        let second = || engine::remote_conflict(&context.specification, &earlier).filter(|_| is_elsewhere);
+        let has_few_rows = context.has_few_rows();
+        let second = || engine::remote_conflict(&context.specification, &earlier).filter(|_| !has_few_rows);
         let rows = no_rows.or_else(second).map_or_else(|| self.budget.check(need), Err);
         let (rows, night) = night.map_or_else(|problem| (Err(problem), None), |night| (rows, night));
-        let work = DryRun { env, context, others: inputs.others, earlier, faults, faulty, night };
+        let work = DryRun { env, context, others: inputs.others, earlier, faults, faulty, night, may_be_made_here };
         let planned = match rows {
             Ok(()) => {
                 let room = self.budget.try_acquire(need)?;
@@ -216,6 +217,8 @@ struct DryRun {
     faults: Vec<Fault>,
     faulty: FaultyDocument,
     night: Option<PlannedChain>,
+    /// Whether the release is made here if the engine that has the rows does not make it.
+    may_be_made_here: bool,
 }
 
 fn drawn_key() -> Result<ReleaseKey, EngineError> {
@@ -226,11 +229,26 @@ fn drawn_key() -> Result<ReleaseKey, EngineError> {
 }
 
 impl DryRun {
-    /// Loads the columns and earlier releases, and plans; on a blocking thread.
+    /// Plans where the release would be made; on a blocking thread.
     fn run(mut self, control: &Control) -> Result<Plan, EngineError> {
-        if self.context.dataset.place.is_some() {
-            return self.run_in_engine(control);
+        let Some(place) = self.context.dataset.place.clone() else { return self.run_here(control) };
+        if let Some(planned) = self.run_in_engine(control)? {
+            return Ok(planned);
         }
+        let mut plan = self.run_here(control)?;
+        plan.warnings.push(SpecificationNotice {
+            r#type: NoticeKind::RowsReadHere,
+            pointer: None,
+            detail: format!(
+                "the engine {:?} does not make this release: its rows are read into the memory of this service, which makes it",
+                place.engine
+            ),
+        });
+        Ok(plan)
+    }
+
+    /// Loads the columns and earlier releases, and plans.
+    fn run_here(mut self, control: &Control) -> Result<Plan, EngineError> {
         self.context.choose_rows(&self.env, control)?;
         let table = self.context.load(&self.env, control)?;
         let others = self.context.load_others(&self.env, &self.others, control)?;
@@ -253,15 +271,25 @@ impl DryRun {
         mended(&faulty, engine::dry_run(input, columns, &RandomStreams::Keyed(key), control), Some((&table, control)))
     }
 
-    /// Plans in the engine that has the rows.
-    fn run_in_engine(mut self, control: &Control) -> Result<Plan, EngineError> {
+    /// Copies the table and plans in the engine that has it. `None` where that engine would not make the release.
+    fn run_in_engine(&mut self, control: &Control) -> Result<Option<Plan>, EngineError> {
         let copy = self.context.copy_rows(&self.env, control)?;
         let mut copy = copy.ok_or_else(|| InputError::from(StoreError::corrupt("a plan is made from no rows")))?;
-        let Self { context, earlier, faulty, .. } = self;
-        let order =
-            engine::RemoteOrder { specification: &context.specification, key: &drawn_key()?, earlier: &earlier };
+        let Self { context, earlier, faulty, may_be_made_here, .. } = self;
+        if context.is_made_here(earlier) {
+            return Ok(None);
+        }
+        let order = engine::RemoteOrder { specification: &context.specification, key: &drawn_key()?, earlier };
         let planned = engine::plan_remotely(&order, context.counted(copy.as_mut())?, control);
-        mended(&faulty, planned, None)
+        let is_refused = match &planned {
+            Ok(plan) => plan.problems.iter().filter_map(problem::faults_of).any(|of| engine::are_limits_there(&of)),
+            Err(EngineError::Refused(problem)) => engine::are_limits_there(&problem.errors),
+            Err(_) => false,
+        };
+        if is_refused && *may_be_made_here {
+            return Ok(None);
+        }
+        mended(faulty, planned, None).map(Some)
     }
 
     /// Plans from the counts of single columns.

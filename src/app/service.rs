@@ -400,7 +400,9 @@ impl AppService {
         releases: KeyedReleases,
     ) -> Result<Option<JudgedPeople>, Problem> {
         let JobContext { dataset, profiles, specification, .. } = context;
-        self.budget.check(job_memory(dataset, profiles, specification))?;
+        if dataset.place.is_none() {
+            self.budget.check(job_memory(dataset, profiles, specification))?;
+        }
         if let Some((release, status)) = releases.ended {
             return Err(crate::ports::release_ended_problem(&status, release));
         }
@@ -415,13 +417,13 @@ impl AppService {
         if let Some(clash) = clash.filter(|clash| clash.binds(specification.unproven.is_some()) && !is_reused) {
             return Err(clash.problem());
         }
-        if let (Some(_), false) = (&dataset.place, is_reused)
+        if !(is_reused || context.has_few_rows())
             && let Some(problem) = engine::remote_conflict(specification, &earlier)
         {
             return Err(problem);
         }
         let inputs = context.inputs(&env, &earlier).await?;
-        self.budget.check(inputs.release_bytes.saturating_add(inputs.earlier_bytes))?;
+        self.budget.check(inputs.least_bytes())?;
         Ok(is_admitted.then_some(people))
     }
 
@@ -462,7 +464,8 @@ fn faults_of_dataset(
     let Some(specification) = &reading.specification else { return Vec::new() };
     let mut faults =
         registry.map(|registry| republication_faults(dataset, specification, registry)).unwrap_or_default();
-    if dataset.place.is_some() {
+    // fewer rows are read here
+    if dataset.place.is_some() && dataset.rows > engine::MOST_HELD_ROWS {
         faults.extend(engine::remote_faults(specification, dataset.rows));
     }
     let is_named = |fault: &Fault| reading.faults.iter().any(|of| of.pointer == fault.pointer && of.kind == fault.kind);

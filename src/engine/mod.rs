@@ -60,7 +60,8 @@ pub use remote::classes::{CoveredCells, RemoteClasses};
 pub use remote::counted::RemoteOrder;
 pub use remote::distinct_rows::DistinctRows;
 pub use remote::limits::{
-    MOST_DISTINCT_ROWS, MOST_RANKED_ROWS, are_parts_read, chooses_by_rows, remote_conflict, remote_faults,
+    MOST_DISTINCT_ROWS, MOST_HELD_ROWS, are_limits_there, are_parts_read, chooses_by_rows, needs_rows_here,
+    remote_conflict, remote_faults,
 };
 pub use remote::members::{RemoteMembers, RowTexts};
 pub use remote::plan::plan_remotely;

@@ -6,7 +6,9 @@ use super::content_hash::TableContentHash;
 use super::context::JobContext;
 use super::env::InputEnv;
 use crate::control::{Control, Phase};
+use crate::engine;
 use crate::engine::{CopiedTable, EngineError, RemoteColumn, RemoteTable};
+use crate::ledger::EarlierDisclosures;
 use crate::microdata::formats::parquet::ParquetFiles;
 use crate::microdata::formats::{IngestError, IngestLimits, TableReader};
 use crate::microdata::{ChunkFile, ColumnProfile};
@@ -35,6 +37,18 @@ impl JobContext {
         let Some(CopiedRows { table, chunks }) = self.copied_rows(env, control)? else { return Ok(None) };
         self.copied = Some(Arc::new(chunks));
         Ok(Some(table))
+    }
+
+    /// Whether the rows may be read here: they are here, or another engine has few of them.
+    pub(crate) const fn has_few_rows(&self) -> bool {
+        self.dataset.place.is_none() || self.dataset.rows <= engine::MOST_HELD_ROWS
+    }
+
+    /// Whether the release is made here, given the earlier disclosures, without asking an engine that has the rows.
+    pub(crate) fn is_made_here(&self, earlier: &EarlierDisclosures) -> bool {
+        let DatasetRecord { place, rows, .. } = &self.dataset;
+        let needs_rows = || engine::needs_rows_here(&self.specification, earlier, *rows);
+        place.is_none() || (self.has_few_rows() && needs_rows())
     }
 
     /// Another copy of the table, of the same rows.

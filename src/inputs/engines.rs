@@ -27,6 +27,12 @@ impl Engines {
         Self { engines: Arc::new(engines), tables: Arc::new(tables) }
     }
 
+    /// Whether the engine of a table is one of these.
+    #[must_use]
+    pub fn has(&self, place: &EngineTable) -> bool {
+        self.engines.contains_key(&place.engine)
+    }
+
     /// The engine of a table that callers of a tenant may name.
     ///
     /// # Errors

@@ -4,7 +4,8 @@ use super::context::JobContext;
 use super::earlier_releases::{earlier_releases_memory, find_earlier_releases};
 use super::env::{ColumnSelection, InputEnv, OtherSelections};
 use super::error::InputError;
-use super::memory_estimate::{dropped_columns_memory, extra_columns_memory, job_memory};
+use super::memory::MemoryBudget;
+use super::memory_estimate::{dropped_columns_memory, engine_job_memory, extra_columns_memory, job_memory};
 use crate::ledger::EarlierDisclosures;
 use crate::microdata::ColumnProfile;
 use crate::spec::{DependencySearch, PeopleChoice};
@@ -13,17 +14,49 @@ use crate::spec::{DependencySearch, PeopleChoice};
 pub(crate) struct JobInputs {
     /// The columns.
     pub(crate) others: OtherSelections,
-    /// Bytes for the release itself.
-    pub(crate) release_bytes: u64,
+    /// Bytes for the release itself, where it is made here.
+    release_bytes: u64,
     /// Bytes for the extra columns.
-    pub(crate) extra_bytes: u64,
+    extra_bytes: u64,
     /// Bytes for the earlier releases that the specification names.
-    pub(crate) earlier_bytes: u64,
+    earlier_bytes: u64,
+    site: ReleaseSite,
+}
+
+/// Where a release is made.
+#[derive(Clone, Copy)]
+enum ReleaseSite {
+    /// Here, from rows that are read here.
+    Here,
+    /// By the engine that has the rows, which takes this much memory here; here if that engine refuses it and the rows are few.
+    Engine { bytes: u64, or_here: bool },
 }
 
 impl JobInputs {
-    /// Bytes of memory that the whole job takes.
-    pub(crate) const fn bytes(&self) -> u64 {
+    /// Bytes of memory that the whole job takes, within a budget.
+    pub(crate) fn bytes(&self, budget: &MemoryBudget) -> u64 {
+        match self.site {
+            ReleaseSite::Here => self.bytes_here(),
+            ReleaseSite::Engine { bytes, .. } if self.may_be_made_here(budget) => bytes.max(self.bytes_here()),
+            ReleaseSite::Engine { bytes, .. } => bytes,
+        }
+    }
+
+    /// Bytes of memory without which no job can be made.
+    pub(crate) const fn least_bytes(&self) -> u64 {
+        match self.site {
+            ReleaseSite::Here => self.release_bytes.saturating_add(self.earlier_bytes),
+            ReleaseSite::Engine { bytes, .. } => bytes,
+        }
+    }
+
+    /// Whether the release is made here if the engine refuses it.
+    pub(crate) fn may_be_made_here(&self, budget: &MemoryBudget) -> bool {
+        let or_here = matches!(self.site, ReleaseSite::Here | ReleaseSite::Engine { or_here: true, .. });
+        or_here && budget.check(self.bytes_here()).is_ok()
+    }
+
+    const fn bytes_here(&self) -> u64 {
         self.release_bytes.saturating_add(self.extra_bytes).saturating_add(self.earlier_bytes)
     }
 }
@@ -32,7 +65,7 @@ impl JobContext {
     /// The columns that the specification does not use, except those that cannot be loaded, and dropped ones that nothing
     /// published can determine.
     pub(crate) fn other_columns(&self, env: &InputEnv, earlier: &EarlierDisclosures) -> OtherSelections {
-        if self.dataset.place.is_some() {
+        if !self.has_few_rows() {
             return OtherSelections::default();
         }
         let identities = &earlier.identities;
@@ -77,6 +110,13 @@ impl JobContext {
         let Self { dataset, profiles, specification, .. } = self;
         let others = self.other_columns(env, earlier);
         let named = find_earlier_releases(env, self, earlier).await?;
+        let site = match self.is_made_here(earlier) {
+            true => ReleaseSite::Here,
+            false => ReleaseSite::Engine {
+                bytes: engine_job_memory(dataset, profiles, specification),
+                or_here: self.has_few_rows(),
+            },
+        };
         Ok(JobInputs {
             release_bytes: job_memory(dataset, profiles, specification)
                 .saturating_add(dropped_columns_memory(dataset, profiles, &others.dropped.indexes))
@@ -84,6 +124,7 @@ impl JobContext {
             extra_bytes: extra_columns_memory(dataset, profiles, specification, &others.extra.indexes),
             earlier_bytes: earlier_releases_memory(self, earlier, &named),
             others,
+            site,
         })
     }
 }

@@ -7,20 +7,28 @@ use crate::spec::Specification;
 /// The bytes of memory for the counts of a job whose rows are in another engine. Its parts are read, too, if they are small.
 const ENGINE_JOB_BYTES: u64 = 64 << 20;
 
-/// The bytes of memory that a release of a dataset takes.
+/// The bytes of memory here for a release that another engine makes.
+#[must_use]
+pub(super) fn engine_job_memory(
+    dataset: &DatasetRecord,
+    profiles: &[ColumnProfile],
+    specification: &Specification,
+) -> u64 {
+    let columns = sizes_of(dataset, profiles, &specification.used);
+    // all rows, or the distinct rows of the table; and what the audit finds behind those of the parts
+    let by_rows = engine::chooses_by_rows(&specification.method);
+    let most = if by_rows { engine::MOST_HELD_ROWS } else { engine::MOST_DISTINCT_ROWS };
+    let held = dataset.rows.min(most);
+    let reads = by_rows || engine::are_parts_read(dataset.rows);
+    let parts = if reads { engine::release_memory(held, &columns) } else { 0 };
+    let distinct = engine::choice_memory(held, &specification.method);
+    parts.saturating_add(distinct.saturating_mul(2)).saturating_add(ENGINE_JOB_BYTES)
+}
+
+/// The bytes of memory that a release of a dataset takes whose rows are read here.
 #[must_use]
 pub(crate) fn job_memory(dataset: &DatasetRecord, profiles: &[ColumnProfile], specification: &Specification) -> u64 {
     let columns = sizes_of(dataset, profiles, &specification.used);
-    if dataset.place.is_some() {
-        // all rows, or the distinct rows of the table; and what the audit finds behind those of the parts
-        let by_rows = engine::chooses_by_rows(&specification.method);
-        let most = if by_rows { engine::MOST_RANKED_ROWS } else { engine::MOST_DISTINCT_ROWS };
-        let held = dataset.rows.min(most);
-        let reads = by_rows || engine::are_parts_read(dataset.rows);
-        let parts = if reads { engine::release_memory(held, &columns) } else { 0 };
-        let distinct = engine::choice_memory(held, &specification.method);
-        return parts.saturating_add(distinct.saturating_mul(2)).saturating_add(ENGINE_JOB_BYTES);
-    }
     engine::release_memory(dataset.rows, &columns)
         .saturating_add(engine::choice_memory(dataset.rows, &specification.method))
         .saturating_add(engine::measurement_memory(dataset.rows, &columns, specification))

@@ -69,7 +69,7 @@ impl JobRunner for Publisher {
         let env = self.env(&Handle::current(), store);
         let context = JobContext::for_job(job, &env).await?;
         let found = context.composition(&env).await?;
-        let need = context.inputs(&env, &found.earlier).await?.bytes();
+        let need = context.inputs(&env, &found.earlier).await?.bytes(&self.budget);
         let memory = self.budget.acquire(need).await.map_err(RunError::Failed)?;
         // which rows are unpublished is decided when the job runs
         let is_of_all = context.specification.people == PeopleChoice::All;
@@ -102,7 +102,7 @@ impl Publisher {
         let JobAssignment { job, handle, store, .. } = assignment;
         let env = self.env(handle, store);
         let mut context = handle.block_on(JobContext::for_job(job, &env))?;
-        let copy = context.copy_rows(&env, control)?;
+        let copy = self.copy(&mut context, &env, control)?;
         let evidence = context.choose_rows(&env, control)?;
         let JobContext { dataset, specification, .. } = &context;
         let streams = RandomStreams::Keyed(ReleaseKey::from_bytes(*assignment.release_key));
@@ -152,6 +152,20 @@ impl Publisher {
             }
         }
         Ok(None)
+    }
+
+    /// Has the table of the dataset copied, if another engine has it.
+    fn copy(
+        &self,
+        context: &mut JobContext,
+        env: &InputEnv,
+        control: &Control,
+    ) -> Result<Option<Box<dyn CopiedTable>>, RunError> {
+        if context.dataset.place.as_ref().is_some_and(|place| !self.engines.has(place)) {
+            let detail = "this worker is not set up for the engine of the dataset, as another one may be";
+            return Err(RunError::LeftToOthers(Problem::new(Kind::Unavailable, detail)));
+        }
+        Ok(context.copy_rows(env, control)?)
     }
 
     fn env(&self, handle: &Handle, store: &Arc<dyn Store>) -> InputEnv {
@@ -330,21 +344,13 @@ impl ReleaseMaker<'_> {
     }
 
     fn make(&mut self, basis: ReleaseBasis, control: &Control) -> Result<MadeRelease, RunError> {
+        if let Some(made) = self.make_in_engine(&basis, control)? {
+            return Ok(MadeRelease { basis, made });
+        }
         let chain = self.chain(&basis.people)?;
         let Self { publisher, work, env, context, rows } = self;
-        let rows = match rows {
-            MadeFrom::Rows(rows) => rows,
-            MadeFrom::Engine(copy) => {
-                let copy = match copy.take() {
-                    Some(copy) => Some(copy),
-                    None => context.copy_again(env, control)?,
-                };
-                let mut copy = copy.ok_or_else(|| StoreError::corrupt("a release is made from no rows"))?;
-                let made_by = copy.engine().clone();
-                let table = context.counted(copy.as_mut())?;
-                let made = publisher.make_in_engine(work, table, made_by, &basis, control)?;
-                return Ok(MadeRelease { basis, made });
-            }
+        let MadeFrom::Rows(rows) = rows else {
+            return Err(StoreError::corrupt("a release is made from no rows").into());
         };
         let columns = context.other_columns(env, &basis.earlier);
         if columns != rows.selected {
@@ -362,6 +368,30 @@ impl ReleaseMaker<'_> {
             other => other,
         })?;
         Ok(MadeRelease { basis, made })
+    }
+
+    /// Has the engine that has the rows make the release. `None` where it does not: the rows are read here then.
+    fn make_in_engine(&mut self, basis: &ReleaseBasis, control: &Control) -> Result<Option<MadeCommit>, RunError> {
+        let Self { publisher, work, env, context, rows } = self;
+        let MadeFrom::Engine(copy) = rows else { return Ok(None) };
+        let inputs = env.handle.block_on(context.inputs(env, &basis.earlier))?;
+        if !context.is_made_here(&basis.earlier) {
+            let copy = match copy.take() {
+                Some(copy) => Some(copy),
+                None => context.copy_again(env, control)?,
+            };
+            let mut copy = copy.ok_or_else(|| StoreError::corrupt("a release is made from no rows"))?;
+            let made_by = copy.engine().clone();
+            let table = context.counted(copy.as_mut())?;
+            match publisher.make_in_engine(work, table, made_by, basis, control) {
+                Err(RunError::Refused(problem))
+                    if engine::are_limits_there(&problem.errors) && inputs.may_be_made_here(&publisher.budget) => {}
+                made => return made.map(Some),
+            }
+        }
+        publisher.budget.check(inputs.bytes(&publisher.budget)).map_err(RunError::Refused)?;
+        *rows = MadeFrom::Rows(Box::new(LoadedRows::load(env, context, control)?));
+        Ok(None)
     }
 
     /// The population that the release is a night of.

@@ -70,6 +70,8 @@ pub enum RunError {
     Refused(Problem),
     /// A bug or a limit.
     Failed(Problem),
+    /// This worker cannot make the release, as another one may.
+    LeftToOthers(Problem),
 }
 
 impl From<Cancelled> for RunError {

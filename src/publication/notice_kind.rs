@@ -81,6 +81,8 @@ vocabulary! {
         ReleaseReused = "release-reused",
         /// The order of the rows of an external table may reveal links.
         RowOrder = "row-order",
+        /// A release is not made by the engine that has the rows: they are read here.
+        RowsReadHere = "rows-read-here",
         /// A rule of an earlier release no longer holds now that more is known.
         RuleWeakened = "rule-weakened",
         /// Some pairs of attributes were not searched for dependencies.

@@ -19,8 +19,8 @@ pub const fn are_parts_read(rows: u64) -> bool {
     rows <= MOST_READ_ROWS
 }
 
-/// The most rows by which tables are chosen: each is held here, and ranked for each protected attribute.
-pub const MOST_RANKED_ROWS: u64 = 1 << 24;
+/// The most rows that are held here: those by which tables are chosen, and those of a release that the other engine does not make.
+pub const MOST_HELD_ROWS: u64 = 1 << 24;
 
 /// The largest number of values of a protected attribute.
 pub(super) const MOST_VALUES: u64 = 1 << 16;
@@ -39,6 +39,20 @@ const MOST_SEGMENTS: u64 = 1 << 17;
 
 pub(super) fn unsupported(pointer: &str, detail: impl Into<String>) -> Fault {
     Fault::new(pointer, Kind::GuaranteeUnsupported, detail)
+}
+
+/// Whether the other engine does not make a release, which needs the rows here: for what is asked, or for what the ledger has of the rows.
+#[must_use]
+pub fn needs_rows_here(specification: &Specification, earlier: &EarlierDisclosures, rows: u64) -> bool {
+    remote_conflict(specification, earlier).is_some() || !remote_faults(specification, rows).is_empty()
+}
+
+/// Whether some of these faults are limits of the other engine: the release may be possible where the rows can be read.
+#[must_use]
+pub fn are_limits_there(faults: &[Fault]) -> bool {
+    let is_limit =
+        |fault: &Fault| matches!(fault.kind, Kind::GuaranteeUnsupported | Kind::WorkLimit | Kind::TooManyAttributes);
+    faults.iter().any(is_limit)
 }
 
 /// Why rows of which the ledger knows a release are not published again: how two releases stand together is found from rows.
@@ -74,11 +88,11 @@ pub const fn chooses_by_rows(method: &MethodSpec) -> bool {
 /// The fault of rows that are too many to choose tables by.
 fn too_many_to_rank(rows: u64) -> Option<Fault> {
     let detail = format!(
-        "the tables would be chosen by {rows} rows, of {MOST_RANKED_ROWS} at most in the other engine: use the algorithm uad or \
+        "the tables would be chosen by {rows} rows, of {MOST_HELD_ROWS} at most in the other engine: use the algorithm uad or \
          single_attribute, which look at the rules alone"
     );
     let fault = || Fault::new("/method/algorithm", Kind::WorkLimit, detail);
-    (rows > MOST_RANKED_ROWS).then(|| fault().with("limit", MOST_RANKED_ROWS).with("found", rows))
+    (rows > MOST_HELD_ROWS).then(|| fault().with("limit", MOST_HELD_ROWS).with("found", rows))
 }
 
 /// What always works instead.
@@ -262,8 +276,8 @@ mod tests {
 
     #[test]
     fn rows_to_choose_tables_by_are_bounded() {
-        assert_eq!(too_many_to_rank(MOST_RANKED_ROWS), None);
-        let fault = too_many_to_rank(MOST_RANKED_ROWS + 1).unwrap();
+        assert_eq!(too_many_to_rank(MOST_HELD_ROWS), None);
+        let fault = too_many_to_rank(MOST_HELD_ROWS + 1).unwrap();
         assert!(fault.detail.contains("16777217 rows, of 16777216 at most"), "{}", fault.detail);
     }
 

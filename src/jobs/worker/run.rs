@@ -20,8 +20,8 @@ use crate::vault::{Purpose, Secret};
 /// How often an end is tried to be recorded, a tick apart, before it is left to the reaper.
 const MAX_OUTCOME_WRITES: u32 = 5;
 
-/// Most attempts of a job whose store cannot answer, or for which there is no room; each is followed by a pause one tick longer
-/// than the last.
+/// Most attempts of a job whose store cannot answer, for which there is no room, or which is left to others; each is followed by a
+/// pause one tick longer than the last.
 pub(super) const MAX_STORE_FAILURES: u32 = 20;
 
 /// Why a computation was stopped.
@@ -71,7 +71,7 @@ enum RunOutcome {
     Reused(Uuid),
     End(JobEnd),
     BackToQueue,
-    /// There is no room here: it goes back into the queue, and this worker lets others take it.
+    /// There is no room or no engine here: it goes back into the queue, and this worker lets others take it.
     LeftToOthers,
     /// Somebody else has the job; nothing is recorded.
     Lost,
@@ -192,8 +192,12 @@ impl JobRun {
                 self.pause().await;
                 RunOutcome::BackToQueue
             }
+            RunError::LeftToOthers(problem) if self.claimed.job.attempt < MAX_STORE_FAILURES => {
+                tracing::warn!(job.id = %job, cause = problem.kind.name(), "a job is left to other workers");
+                RunOutcome::LeftToOthers
+            }
             RunError::Refused(problem) => RunOutcome::End(JobEnd::Refused(problem.to_json(&instance(job)))),
-            RunError::Failed(problem) => failed(job, &problem),
+            RunError::Failed(problem) | RunError::LeftToOthers(problem) => failed(job, &problem),
             RunError::Cancelled => self.stopped(),
         }
     }

@@ -3,6 +3,7 @@
 pub(crate) mod backup;
 pub(crate) mod command_line;
 pub(crate) mod durability;
+pub(crate) mod engine_rows;
 pub(crate) mod engine_tables;
 pub(crate) mod fault_injection;
 pub(crate) mod first_specification;

@@ -12,7 +12,7 @@ use crate::support::harness::{Client, Server, guardian, kind, run, text};
 use crate::support::library::cells;
 
 /// The table behind the releases of the slides.
-pub(super) const PEOPLE: &str = "name,job,class,disease\n\
+pub(crate) const PEOPLE: &str = "name,job,class,disease\n\
     Alice,Banker,c1,Cancer\nAlice,Banker,c1,Cancer\nBob,Clerk,c2,HIV\nBob,Driver,c3,Cancer\nCathy,Engineer,c4,HIV\n";
 
 pub(super) fn jobs() -> Value {
@@ -20,7 +20,7 @@ pub(super) fn jobs() -> Value {
 }
 
 /// A release of exact values, without rules.
-pub(super) fn plain(names: &[&str]) -> Value {
+pub(crate) fn plain(names: &[&str]) -> Value {
     let attributes: serde_json::Map<_, _> =
         names.iter().map(|name| ((*name).to_owned(), json!({"publish": true}))).collect();
     json!({"unlisted": "drop", "attributes": attributes, "no_rules_reason": "for a test",
@@ -28,7 +28,7 @@ pub(super) fn plain(names: &[&str]) -> Value {
 }
 
 /// Number of different values on Y that every group on X has.
-pub(super) fn anonymity(x: &[String], y: &[String], k: u64) -> Value {
+pub(crate) fn anonymity(x: &[String], y: &[String], k: u64) -> Value {
     json!({"x": x, "y": y, "measure": {"type": "xy_anonymity", "k": k}})
 }
 
@@ -36,18 +36,18 @@ pub(super) fn linkability(x: &[String], y: &[String], h: &str, values: Value) ->
     json!({"x": x, "y": y, "measure": {"type": "xy_linkability", "h": h, "sensitive_values": values}})
 }
 
-pub(super) fn sequential(publish: &[&str], against: &[&Value], class: Option<&str>, requirements: Value) -> Value {
+pub(crate) fn sequential(publish: &[&str], against: &[&Value], class: Option<&str>, requirements: Value) -> Value {
     let against: Vec<Value> = against.iter().map(|release| release["id"].clone()).collect();
     json!({"unlisted": "drop", "attributes": {"job": {"taxonomy": jobs()}},
         "method": {"type": "sequential", "publish": publish, "against": against, "class": class,
             "requirements": requirements}})
 }
 
-pub(super) fn of(release: &Value, name: &str) -> String {
+pub(crate) fn of(release: &Value, name: &str) -> String {
     format!("{}.{name}", text(&release["id"]))
 }
 
-pub(super) fn new(name: &str) -> String {
+pub(crate) fn new(name: &str) -> String {
     format!("new.{name}")
 }
 

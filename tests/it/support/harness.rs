@@ -326,12 +326,20 @@ impl Server {
 
     /// With an engine `lake`, whose tables in `open` callers may name.
     pub(crate) async fn start_with_engine(engine: Arc<dyn RemoteEngine>, change: impl FnOnce(&mut Config)) -> Self {
+        Self::start_with_engine_in(tempfile::tempdir().unwrap(), engine, change).await
+    }
+
+    async fn start_with_engine_in(
+        home: TempDir,
+        engine: Arc<dyn RemoteEngine>,
+        change: impl FnOnce(&mut Config),
+    ) -> Self {
         let change = |config: &mut Config| {
             config.engines.tables = Some("lake=open.*".to_owned());
             change(config);
         };
         let engines = NamedEngines::from([("lake".to_owned(), engine)]);
-        Self::start_whole(tempfile::tempdir().unwrap(), change, Arc::new(Vault::fresh_secret), engines).await
+        Self::start_whole(home, change, Arc::new(Vault::fresh_secret), engines).await
     }
 
     async fn start_in(home: TempDir, change: impl FnOnce(&mut Config), keys: ReleaseKeySource) -> Self {
@@ -387,6 +395,12 @@ impl Server {
     pub(crate) async fn restarted(self) -> Self {
         self.service.shutdown().await;
         Self::start_in(self.home, |_| {}, std::sync::Arc::new(Vault::fresh_secret)).await
+    }
+
+    /// Another process on the same store, with the engine of [`Server::start_with_engine`].
+    pub(crate) async fn restarted_with_engine(self, engine: Arc<dyn RemoteEngine>) -> Self {
+        self.service.shutdown().await;
+        Self::start_with_engine_in(self.home, engine, |_| {}).await
     }
 
     /// How many rows a table of the store has.
