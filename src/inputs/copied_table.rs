@@ -23,6 +23,13 @@ struct CopiedRows {
     chunks: ChunkFile,
 }
 
+impl DatasetRecord {
+    /// Whether its rows may be read here: they are here, or another engine has few of them.
+    pub(crate) const fn has_few_rows(&self) -> bool {
+        self.place.is_none() || self.rows <= engine::MOST_HELD_ROWS
+    }
+}
+
 impl JobContext {
     /// Has the table of the dataset copied, and keeps its rows for the audit of its people; on a blocking thread. `None` of a dataset
     /// whose rows are here.
@@ -39,16 +46,11 @@ impl JobContext {
         Ok(Some(table))
     }
 
-    /// Whether the rows may be read here: they are here, or another engine has few of them.
-    pub(crate) const fn has_few_rows(&self) -> bool {
-        self.dataset.place.is_none() || self.dataset.rows <= engine::MOST_HELD_ROWS
-    }
-
     /// Whether the release is made here, given the earlier disclosures, without asking an engine that has the rows.
     pub(crate) fn is_made_here(&self, earlier: &EarlierDisclosures) -> bool {
         let DatasetRecord { place, rows, .. } = &self.dataset;
         let needs_rows = || engine::needs_rows_here(&self.specification, earlier, *rows);
-        place.is_none() || (self.has_few_rows() && needs_rows())
+        place.is_none() || (self.dataset.has_few_rows() && needs_rows())
     }
 
     /// Another copy of the table, of the same rows.
