@@ -164,11 +164,11 @@ def equal(release, local):
     assert compared > 0, local
 
 
-def asked(base, path, body=None, kind="application/json"):
+def asked(base, path, body=None, kind="application/json", method=None):
     """The answer of a service: its status, and its document or its bytes."""
     data = json.dumps(body).encode() if isinstance(body, dict) else body
     try:
-        with urllib.request.urlopen(urllib.request.Request(base + path, data, {"Content-Type": kind}), timeout=900) as answer:
+        with urllib.request.urlopen(urllib.request.Request(base + path, data, {"Content-Type": kind}, method=method), timeout=900) as answer:
             found, status, form = answer.read(), answer.status, answer.headers.get_content_type()
     except urllib.error.HTTPError as error:
         found, status, form = error.read(), error.code, "application/json"
@@ -227,16 +227,20 @@ def service(base, work):
               "sensitive": "education", "guarantee": {"type": "l_diversity", "l": 2}}}
     _, job = asked(base, "/v1/jobs?wait=60", second)
     assert job["status"] == "refused" and job["problem"]["type"].endswith("composition-violated"), job
-    made_here(base, work)
+    made_here(base, work, [dataset, upload["id"]])
     status, refused = asked(base, "/v1/datasets/by-reference", {"engine": "lake", "table": f"{work}/scratch/adult"})
     assert status == 422 and refused["type"].endswith("source-refused"), refused
     status, refused = asked(base, "/v1/datasets/by-reference", {"engine": "lake", "table": f"{work}/lake/nothing"})
     assert status == 422 and refused["reason"] == "not_found", refused
 
 
-def made_here(base, work):
-    """What the engine does not make is made from the rows of its copy, with the types of the table."""
-    _, dataset = asked(base, "/v1/datasets/by-reference", {"engine": "lake", "table": f"{work}/lake/visits"})
+def made_here(base, work, others):
+    """What the engine does not make is made from the rows of its copy, with the types of the table. Its people are no others."""
+    visitors = {"description": "of a test", "person": [], "disjoint_from": [f"dataset:{of}" for of in others], "reason": "made up"}
+    status, _ = asked(base, "/v1/populations/visitors", visitors, method="PUT")
+    assert status == 201
+    place = {"engine": "lake", "table": f"{work}/lake/visits"}
+    _, dataset = asked(base, "/v1/datasets/by-reference?population=visitors", place)
     decompose = {"dataset": dataset["id"], "unlisted": "drop", "method": {"type": "decompose", "quasi_identifiers": ["ward"],
                  "sensitive": ["fee", "admitted"], "l": {"fee": 2, "admitted": 2}}}
     _, plan = asked(base, "/v1/plans", decompose)
