@@ -5,6 +5,7 @@
 //! that of two workers that believe they have a job only one can end it. An expired lease puts the job back into the queue, a
 //! bounded number of times and each time for longer. A job's wrapped key exists exactly until the job ends.
 
+mod publish_run;
 mod publisher;
 mod runner;
 mod turn;

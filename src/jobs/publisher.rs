@@ -1,18 +1,17 @@
 //! The runner of real jobs: load, release, commit.
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::io::Read;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use chrono::{DateTime, SecondsFormat, Utc};
 use tokio::runtime::Handle;
 use uuid::Uuid;
 
+use super::publish_run::{MadeCommit, PublishRun};
 use super::runner::{JobAssignment, JobReservation, JobRunner, RunCompletion, RunError};
-use super::turn::{Turn, is_held};
+use super::turn::Turn;
 use crate::clock::Clock;
 use crate::control::{Control, Phase};
 use crate::engine;
@@ -27,19 +26,12 @@ use crate::inputs::{
 use crate::ledger::EarlierDisclosures;
 use crate::microdata::Table;
 use crate::microdata::formats::IngestLimits;
-use crate::people::{PeopleClaim, Separation, SeparationStatement};
-use crate::ports::{
-    ChainStep, CommitOutcome, DatasetRecord, JobRecord, NewDisclosure, NewRelease, ReleaseCommit, Store, StoreError,
-};
+use crate::ports::{ChainStep, CommitOutcome, DatasetRecord, JobRecord, ReleaseCommit, Store, StoreError};
 use crate::problem::{Kind, Problem};
-use crate::publication::{
-    CompositionMode, IdentityScope, PersonsKnown, PublishedBytes, PublishedPeople, ReleaseStatus, StatementKind,
-};
+use crate::publication::PublishedBytes;
 use crate::random::{RandomStreams, ReleaseKey};
-use crate::report::{
-    InternalReport, LeftOutContributions, ManifestIdentity, ManifestStatement, Provenance, WritingEngine, public_report,
-};
-use crate::spec::{PeopleChoice, Specification};
+use crate::report::{InternalReport, LeftOutContributions, WritingEngine};
+use crate::spec::PeopleChoice;
 use crate::vault::{Ciphertext, CiphertextContext, Vault};
 
 /// How often a release is made again because the ledger changed.
@@ -262,13 +254,6 @@ struct ReleaseBasis {
     people: JudgedPeople,
 }
 
-/// A release that is ready to be committed.
-struct MadeCommit {
-    commit: ReleaseCommit,
-    /// The columns that it publishes.
-    columns: BTreeSet<String>,
-}
-
 struct MadeRelease {
     basis: ReleaseBasis,
     made: MadeCommit,
@@ -465,127 +450,6 @@ impl<'a> ChainedNight<'a> {
         let JobAssignment { handle, store, job, attempt, .. } = work.assignment;
         let attempt = ChainAttempt { job: job.id, attempt: *attempt };
         Ok(handle.block_on(self.chain.keep(store.as_ref(), attempt, &state))?)
-    }
-}
-
-/// What a job is about.
-struct PublishRun<'a> {
-    assignment: &'a JobAssignment,
-    dataset: &'a DatasetRecord,
-    specification: &'a Specification,
-    streams: &'a RandomStreams,
-    clock: &'a Clock,
-}
-
-impl PublishRun<'_> {
-    fn storage(&self) -> PartStorage {
-        let JobAssignment { handle, store, job, attempt, .. } = self.assignment;
-        PartStorage::new(handle.clone(), store.clone(), job.tenant.clone(), job.id, *attempt)
-    }
-
-    /// The identity of the release.
-    fn provenance(&self, id: Uuid, people: &JudgedPeople) -> Provenance {
-        Provenance {
-            id: Some(id),
-            series: Some(self.assignment.job.series.clone()),
-            created_at: self.clock.now().to_rfc3339_opts(SecondsFormat::Secs, true),
-            composition: self.composition(people),
-            identity: Some(self.identity(people)),
-            reproducible: false,
-        }
-    }
-
-    /// What the release claims of its people.
-    fn composition(&self, people: &JudgedPeople) -> CompositionMode {
-        match people.admission.claim {
-            _ if self.specification.unproven.is_some() => CompositionMode::Unproven,
-            PeopleClaim::Enforced => CompositionMode::Enforced,
-            PeopleClaim::WithinPopulation => CompositionMode::WithinPopulation,
-            PeopleClaim::SameDatasetOnly => CompositionMode::SameDatasetOnly,
-            PeopleClaim::Unproven => CompositionMode::Unproven,
-        }
-    }
-
-    /// What is established of its people, how, and by whose word.
-    fn identity(&self, people: &JudgedPeople) -> ManifestIdentity {
-        let key_systems: Vec<String> = self.dataset.person.keys().cloned().collect();
-        let persons = if key_systems.is_empty() { PersonsKnown::ContentOnly } else { PersonsKnown::Identified };
-        ManifestIdentity {
-            population: self.dataset.population.clone(),
-            persons,
-            key_systems,
-            people: match self.specification.people {
-                PeopleChoice::All => PublishedPeople::All,
-                PeopleChoice::Unpublished => PublishedPeople::Unpublished,
-            },
-            scope: IdentityScope::Tenant,
-            statements: people.statements.iter().map(manifest_statement).collect(),
-            unrelated: people.admission.unrelated.iter().cloned().collect(),
-        }
-    }
-
-    /// A release that passed its audit, ready to be committed.
-    fn made(&self, id: Uuid, released: AuditedRelease) -> Result<MadeCommit, RunError> {
-        let columns = released.disclosures.iter().flat_map(|of| of.attributes.iter().cloned()).collect();
-        Ok(MadeCommit { commit: self.commit(id, released)?, columns })
-    }
-
-    fn commit(&self, id: Uuid, released: AuditedRelease) -> Result<ReleaseCommit, RunError> {
-        let job = &self.assignment.job;
-        let json = |value: Result<serde_json::Value, serde_json::Error>| {
-            value.map_err(|error| RunError::from(StoreError::corrupt(error)))
-        };
-        let now = self.clock.now();
-        let disclosure = |disclosure: &crate::ledger::Disclosure| {
-            Ok(NewDisclosure {
-                id: Uuid::now_v7(),
-                table: disclosure.table.clone(),
-                body: json(serde_json::to_value(disclosure))?,
-            })
-        };
-        Ok(ReleaseCommit {
-            job: job.id,
-            token: self.assignment.lease_token,
-            disclosures: released.disclosures.iter().map(disclosure).collect::<Result<_, RunError>>()?,
-            rules: released.rules.iter().map(|rule| json(serde_json::to_value(rule))).collect::<Result<_, _>>()?,
-            release: NewRelease {
-                id,
-                job: job.id,
-                attempt: self.assignment.attempt,
-                tenant: job.tenant.clone(),
-                series: job.series.clone(),
-                dataset: self.dataset.id,
-                content_hash: self.dataset.content_hash,
-                reuse_key: job.reuse_key,
-                method: self.specification.method.name().to_owned(),
-                created_at: now,
-                report: json(serde_json::to_value(public_report(&released.manifest)))?,
-                manifest: json(serde_json::to_value(&released.manifest))?,
-                status: if is_held(job) { ReleaseStatus::Held } else { ReleaseStatus::Published },
-            },
-            internal_report: None,
-            ledger_version: 0,
-            series_versions: BTreeMap::new(),
-            announcement: None,
-            chain: None,
-            now,
-        })
-    }
-}
-
-/// A statement, dated by its id, which is drawn when it is recorded.
-fn manifest_statement(statement: &SeparationStatement) -> ManifestStatement {
-    let (seconds, nanoseconds) = statement.id.get_timestamp().map_or((0, 0), |at| at.to_unix());
-    let at = DateTime::<Utc>::from_timestamp(seconds as i64, nanoseconds).unwrap_or_default();
-    ManifestStatement {
-        id: statement.id,
-        kind: match statement.kind {
-            Separation::Disjoint => StatementKind::Disjoint,
-            Separation::Others => StatementKind::Others,
-        },
-        of: statement.of.iter().map(ToString::to_string).collect(),
-        reason: statement.reason.clone(),
-        recorded_at: at.to_rfc3339_opts(SecondsFormat::Secs, true),
     }
 }
 
