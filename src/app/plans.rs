@@ -60,8 +60,8 @@ impl AppService {
         let is_new = clash.is_none() && reused.is_none();
         let night = if is_new { self.planned_chain(caller, &context, &env, is_begun).await } else { Ok(None) };
         let no_rows = clash.as_ref().filter(|clash| clash.has_no_rows()).map(CompositionConflict::problem);
-        let has_few_rows = context.dataset.has_few_rows();
-        let second = || engine::remote_conflict(&context.specification, &earlier).filter(|_| !has_few_rows);
+        let is_readable_here = context.dataset.is_readable_here();
+        let second = || engine::remote_conflict(&context.specification, &earlier).filter(|_| !is_readable_here);
         let rows = no_rows.or_else(second).map_or_else(|| self.budget.check(need), Err);
         let (rows, night) = night.map_or_else(|problem| (Err(problem), None), |night| (rows, night));
         let work = DryRun { env, context, others: inputs.others, earlier, faults, faulty, night, may_be_made_here };

@@ -417,7 +417,7 @@ impl AppService {
         if let Some(clash) = clash.filter(|clash| clash.binds(specification.unproven.is_some()) && !is_reused) {
             return Err(clash.problem());
         }
-        if !(is_reused || dataset.has_few_rows())
+        if !(is_reused || dataset.is_readable_here())
             && let Some(problem) = engine::remote_conflict(specification, &earlier)
         {
             return Err(problem);
@@ -464,7 +464,7 @@ fn faults_of_dataset(
     let Some(specification) = &reading.specification else { return Vec::new() };
     let mut faults =
         registry.map(|registry| republication_faults(dataset, specification, registry)).unwrap_or_default();
-    if !dataset.has_few_rows() {
+    if !dataset.is_readable_here() {
         faults.extend(engine::remote_faults(specification, dataset.rows));
     }
     let is_named = |fault: &Fault| reading.faults.iter().any(|of| of.pointer == fault.pointer && of.kind == fault.kind);

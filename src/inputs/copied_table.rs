@@ -25,7 +25,7 @@ struct CopiedRows {
 
 impl DatasetRecord {
     /// Whether its rows may be read here: they are here, or another engine has few of them.
-    pub(crate) const fn has_few_rows(&self) -> bool {
+    pub(crate) const fn is_readable_here(&self) -> bool {
         self.place.is_none() || self.rows <= engine::MOST_HELD_ROWS
     }
 }
@@ -50,7 +50,7 @@ impl JobContext {
     pub(crate) fn is_made_here(&self, earlier: &EarlierDisclosures) -> bool {
         let DatasetRecord { place, rows, .. } = &self.dataset;
         let needs_rows = || engine::needs_rows_here(&self.specification, earlier, *rows);
-        place.is_none() || (self.dataset.has_few_rows() && needs_rows())
+        place.is_none() || (self.dataset.is_readable_here() && needs_rows())
     }
 
     /// Another copy of the table, of the same rows.

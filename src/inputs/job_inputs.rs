@@ -65,7 +65,7 @@ impl JobContext {
     /// The columns that the specification does not use, except those that cannot be loaded, and dropped ones that nothing
     /// published can determine.
     pub(crate) fn other_columns(&self, env: &InputEnv, earlier: &EarlierDisclosures) -> OtherSelections {
-        if !self.dataset.has_few_rows() {
+        if !self.dataset.is_readable_here() {
             return OtherSelections::default();
         }
         let identities = &earlier.identities;
@@ -114,7 +114,7 @@ impl JobContext {
             true => ReleaseSite::Here,
             false => ReleaseSite::Engine {
                 bytes: engine_job_memory(dataset, profiles, specification),
-                or_here: self.dataset.has_few_rows(),
+                or_here: self.dataset.is_readable_here(),
             },
         };
         Ok(JobInputs {
