@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::engine_tables::{Lake, anatomy, classes, two_rules, visits, with_dataset};
+use super::engine_tables::{Lake, anatomy, assert_purge_ends_job, classes, two_rules, visits, with_dataset};
 use crate::ledger::republished::{five_nights, job_under, shown, staff};
 use crate::sequential::releases::{PEOPLE, anonymity, new, of, plain, sequential};
 use crate::support::harness::{Server, kind, text};
@@ -167,19 +167,7 @@ async fn new_people_of_an_engine_are_published_alone() {
 /// The attack: what should be forgotten is published by a job that has read it already.
 #[tokio::test(flavor = "multi_thread")]
 async fn rows_read_here_of_a_purged_dataset_are_not_published() {
-    let lake = Lake::start().await;
-    let id = lake.registered("", "visits").await;
-    let purge = async {
-        lake.server.delete(&format!("/v1/datasets/{id}")).await.ok(200);
-    };
-    // the engine is to wait before it is asked
-    let ((), job) =
-        tokio::join!(lake.engine.meanwhile(EngineFault::SlowCopy, purge), lake.server.job(&id, decompose()));
-    let job = job.ok(200);
-    assert_eq!((&job["status"], kind(&job["problem"])), (&json!("refused"), "gone"), "{job:#}");
-    assert_eq!(lake.server.get("/v1/releases").await.ok(200)["items"], json!([]));
-    assert_eq!((lake.engine.copies(), lake.server.stored("part_chunks").await), (0, 0));
-    lake.server.stop().await;
+    assert_purge_ends_job(EngineFault::SlowCopy, decompose()).await;
 }
 
 /// A worker that was started without an engine says nothing about jobs of its tables.

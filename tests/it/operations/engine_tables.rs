@@ -321,22 +321,26 @@ async fn a_table_that_changed_is_not_published() {
     lake.server.stop().await;
 }
 
-/// The attack: what should be forgotten is published by a job that had begun.
-#[tokio::test(flavor = "multi_thread")]
-async fn a_dataset_purged_during_its_job_is_not_published() {
+/// A dataset is purged while the engine waits in a job of this document, which then publishes nothing.
+pub(crate) async fn assert_purge_ends_job(at: EngineFault, document: Value) {
     let lake = Lake::start().await;
     let id = lake.registered("", "visits").await;
     let purge = async {
         lake.server.delete(&format!("/v1/datasets/{id}")).await.ok(200);
     };
     // the engine is to wait before it is asked
-    let ((), job) =
-        tokio::join!(lake.engine.meanwhile(EngineFault::SlowWriting, purge), lake.server.job(&id, anatomy(4)));
+    let ((), job) = tokio::join!(lake.engine.meanwhile(at, purge), lake.server.job(&id, document));
     let job = job.ok(200);
     assert_eq!((&job["status"], kind(&job["problem"])), (&json!("refused"), "gone"), "{job:#}");
     assert_eq!(lake.server.get("/v1/releases").await.ok(200)["items"], json!([]));
     assert_eq!((lake.engine.copies(), lake.server.stored("part_chunks").await), (0, 0));
     lake.server.stop().await;
+}
+
+/// The attack: what should be forgotten is published by a job that had begun.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_dataset_purged_during_its_job_is_not_published() {
+    assert_purge_ends_job(EngineFault::SlowWriting, anatomy(4)).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
