@@ -81,7 +81,7 @@ vocabulary! {
         ReleaseReused = "release-reused",
         /// The order of the rows of an external table may reveal links.
         RowOrder = "row-order",
-        /// A release is not made by the engine that has the rows: they are read here.
+        /// The service makes a release itself, from rows that it reads out of another engine.
         RowsReadHere = "rows-read-here",
         /// A rule of an earlier release no longer holds now that more is known.
         RuleWeakened = "rule-weakened",
