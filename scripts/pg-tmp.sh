@@ -7,7 +7,8 @@
 #   scripts/pg-tmp.sh crash DIR    ends it without a checkpoint and starts it again, to recover
 #   scripts/pg-tmp.sh stop DIR     ends it and deletes DIR
 #
-# PG_BINDIR says where initdb is, PGTMP_USER who owns the cluster when this runs as root (Postgres refuses to be root).
+# PG_BINDIR says where initdb is, PGTMP_USER who owns the cluster when this runs as root (Postgres refuses to be root),
+# PGTMP_ROOT where its folder is made: /tmp unless told, /dev/shm for one in memory.
 # Nothing is synced to disk: a crash of the machine loses the cluster, which is all the same here.
 set -euo pipefail
 
@@ -52,11 +53,15 @@ find_owner() {
     fi
 }
 
+is_cluster() {
+    [[ ${dir##*/} == pgtmp.* && -d $dir/data ]]
+}
+
 start() {
     find_bindir
     find_owner
     # a socket's path may have 107 bytes: not under TMPDIR, which may be long
-    dir=$(mktemp -d /tmp/pgtmp.XXXXXX)
+    dir=$(mktemp -d "${PGTMP_ROOT:-/tmp}/pgtmp.XXXXXX")
     chmod 755 "$dir"
     [[ $(id -u) -ne 0 ]] || chown "$owner" "$dir"
     as_owner "$bindir/initdb" -D "$dir/data" -U postgres -A trust -E UTF8 --locale=C --no-sync >"$dir/initdb.log" 2>&1 ||
@@ -115,21 +120,21 @@ start)
     ;;
 crash)
     dir=${2:-}
-    [[ $dir == /tmp/pgtmp.* && -d $dir/data ]] || fail "no cluster of this script: '$dir'"
+    is_cluster || fail "no cluster of this script: '$dir'"
     find_bindir
     owner=$(stat -c %U "$dir")
     as_owner "$bindir/pg_ctl" -w -t 60 -s -D "$dir/data" -m immediate -l "$dir/server.log" restart >/dev/null </dev/null
     ;;
 stop)
     dir=${2:-}
-    [[ $dir == /tmp/pgtmp.* && -d $dir/data ]] || fail "no cluster of this script: '$dir'"
+    is_cluster || fail "no cluster of this script: '$dir'"
     find_bindir
     find_owner
     owner=$(stat -c %U "$dir")
     stop
     ;;
 *)
-    sed -n '2,10p' "$0" | sed 's/^# \{0,1\}//' >&2
+    sed -n '2,12p' "$0" | sed 's/^# \{0,1\}//' >&2
     exit 2
     ;;
 esac

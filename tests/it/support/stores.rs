@@ -38,7 +38,8 @@ impl Database {
         // a server that outlives the run might have the tables of an earlier version
         if std::env::var_os("GUARDIAN_TEST_PGDATA").is_some() {
             make_template(&database.server).await;
-            create += &format!(" TEMPLATE {TEMPLATE}");
+            // files are copied faster than pages through the log
+            create += &format!(" TEMPLATE {TEMPLATE} STRATEGY FILE_COPY");
         }
         execute(&database.server, create).await;
         Some(database)
