@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Releases in a standalone cluster of Apache Spark on this machine: a master, two workers of one core and 1 GB, Spark Connect.
+# Releases in a standalone cluster of Apache Spark on this machine: a master, two workers of one core and 1 GB, Spark Connect. The
+# cluster encrypts what its processes send each other and write, and every command asks for it; one that does not is given nothing.
 #
 #   scripts/spark_smoke.sh [ROWS]            1,000,000 rows of the census unless told
 #
@@ -47,35 +48,48 @@ guardian=${CARGO_TARGET_DIR:-target}/debug/guardian
 check() { "$work/venv/bin/python" scripts/spark_smoke.py "$@"; }
 
 mkdir "$work"/{lake,scratch,out,events,logs}
-class() { "$SPARK_HOME/bin/spark-class" "$@" >>"$work/logs/$1.log" 2>&1 & pids+=($!); }
+cat >"$work/encrypted.conf" <<END
+spark.authenticate true
+spark.authenticate.secret $(openssl rand -hex 32)
+spark.network.crypto.enabled true
+spark.io.encryption.enabled true
+END
+class() { "$SPARK_HOME/bin/spark-class" "$@" --properties-file "$work/encrypted.conf" >>"$work/logs/$1.log" 2>&1 & pids+=($!); }
 export SPARK_WORKER_DIR=$work/workers SPARK_LOCAL_DIRS=$work/local SPARK_NO_DAEMONIZE=1
 class org.apache.spark.deploy.master.Master --host 127.0.0.1 --port 17077 --webui-port 18080
 for port in 18081 18082; do
     class org.apache.spark.deploy.worker.Worker spark://127.0.0.1:17077 --cores 1 --memory 1g --host 127.0.0.1 --webui-port "$port"
 done
 # streams of responses end after three seconds, as they do after two minutes elsewhere: statements that take longer go on
-connect() {
-    "$SPARK_HOME/bin/spark-submit" --master spark://127.0.0.1:17077 --driver-memory 1g --executor-memory 700m \
+connect() { # PORT MASTER OPTION...
+    local port=$1 master=$2
+    shift 2
+    "$SPARK_HOME/bin/spark-submit" --master "$master" --driver-memory 1g "$@" \
         --conf spark.driver.host=127.0.0.1 --conf spark.connect.grpc.binding.address=127.0.0.1 \
-        --conf spark.connect.grpc.binding.port=15012 --conf spark.eventLog.enabled=true --conf "spark.eventLog.dir=file://$work/events" \
+        --conf "spark.connect.grpc.binding.port=$port" --conf spark.eventLog.enabled=true --conf "spark.eventLog.dir=file://$work/events" \
         --conf spark.connect.execute.reattachable.senderMaxStreamDuration=3s \
         --conf "spark.sql.warehouse.dir=$work/warehouse" --class org.apache.spark.sql.connect.service.SparkConnectServer \
         --name connect local:/dev/null >>"$work/logs/connect.log" 2>&1 &
     connect=$!
     pids+=("$connect")
     for _ in {1..120}; do
-        (exec 3<>/dev/tcp/127.0.0.1/15012) 2>/dev/null && return
+        (exec 3<>"/dev/tcp/127.0.0.1/$port") 2>/dev/null && return
         sleep 1
     done
     echo "Spark Connect does not answer" >&2
     return 1
 }
-connect
+connect_cluster() {
+    connect 15012 spark://127.0.0.1:17077 --executor-memory 700m --properties-file "$work/encrypted.conf"
+    driver=$connect
+}
+connect_cluster
+engine=(--engine sc://127.0.0.1:15012 --engine-require-encryption --scratch "$work/scratch")
 
 publish() { # TABLE SPECIFICATION OUT [KEY]
     local key=()
     [[ -z ${4:-} ]] || key=(--reproduce "$4")
-    "$guardian" publish "$1" "$2" --engine sc://127.0.0.1:15012 --scratch "$work/scratch" --out "$3" "${key[@]}" --json >"$3.json" || {
+    "$guardian" publish "$1" "$2" "${engine[@]}" --out "$3" "${key[@]}" --json >"$3.json" || {
         cat "$3.json" >&2
         tail -n 30 "$work/logs/connect.log" >&2
         return 1
@@ -112,11 +126,21 @@ done
 
 gzip -dc examples/data/adult.csv.gz >"$work/adult.csv"
 check parquet "$work/adult.csv" "$work/lake/adult"
-"$guardian" plan "$work/lake/adult" examples/adult.json --engine sc://127.0.0.1:15012 --scratch "$work/scratch" --json >"$work/plan.json"
+"$guardian" plan "$work/lake/adult" examples/adult.json "${engine[@]}" --json >"$work/plan.json"
 grep -q '"feasible": true' "$work/plan.json"
 "$guardian" plan "$work/adult.csv" examples/adult.json --json >"$work/plan_at_hand.json"
 check plans "$work/plan.json" "$work/plan_at_hand.json"
 [[ -z $(ls -A "$work/scratch") ]]
+# an engine that does not encrypt is given nothing
+connect 15014 'local[1]'
+if "$guardian" publish "$work/lake/adult" examples/adult.json --engine sc://127.0.0.1:15014 --engine-require-encryption \
+    --scratch "$work/scratch" --out "$work/out/open" 2>"$work/open"; then
+    echo "a release was made where files are not encrypted" >&2
+    exit 1
+fi
+grep -q 'does not encrypt its files' "$work/open"
+[[ ! -e $work/out/open && -z $(ls -A "$work/scratch") ]]
+kill "$connect"
 publish "$work/lake/adult" examples/adult.json "$work/out/adult"
 "$guardian" verify "$work/out/adult" --original "$work/adult.csv" | tail -n 1
 # buckets of several sizes, by thresholds
@@ -140,7 +164,7 @@ publish "$work/lake/adult" "$work/chosen.json" "$work/out/chosen-again" "$key"
 check same "$work/out/chosen" "$work/out/chosen-again"
 most=$(cut -d, -f3 "$work/adult.csv" | sort | uniq -c | sort -rn | awk 'NR == 1 { print $1 }')
 for bound in $((most - 1)) "$most"; do
-    "$guardian" plan "$work/lake/adult" examples/adult.json --engine sc://127.0.0.1:15012 --scratch "$work/scratch" \
+    "$guardian" plan "$work/lake/adult" examples/adult.json "${engine[@]}" \
         --subject fnlwgt --max-rows-per-subject "$bound" --json >"$work/persons-$bound.json" 2>&1 || true
 done
 grep -q "a subject has more than $((most - 1)) rows" "$work/persons-$((most - 1)).json"
@@ -182,7 +206,7 @@ export AWS_ACCESS_KEY_ID=smoke AWS_SECRET_ACCESS_KEY=smoke AWS_REGION=us-east-1
 export AWS_ENDPOINT=http://127.0.0.1:15013 AWS_ALLOW_HTTP=true
 curl -fsS --retry 30 --retry-connrefused -X PUT "$AWS_ENDPOINT/releases" >/dev/null
 for form in thresholds classes; do
-    "$guardian" publish "$work/lake/adult" "$work/$form.json" --engine sc://127.0.0.1:15012 --scratch "$work/scratch" \
+    "$guardian" publish "$work/lake/adult" "$work/$form.json" "${engine[@]}" \
         --out "s3://releases/$form" >/dev/null
     [[ -z $(ls -A "$work/scratch") ]]
     "$guardian" verify "s3://releases/$form" --original "$work/adult.csv" | tail -n 1
@@ -195,7 +219,7 @@ fi
 # a service publishes what it registers, and goes on with a job after it was killed
 served() {
     "$guardian" serve --listen 127.0.0.1:18099 --data "$work/data" --engines lake=sc://127.0.0.1:15012 \
-        --engine-scratch "lake=$work/scratch" --engine-tables "lake=$work/lake/*" >>"$work/logs/serve.log" 2>&1 &
+        --engine-require-encryption --engine-scratch "lake=$work/scratch" --engine-tables "lake=$work/lake/*" >>"$work/logs/serve.log" 2>&1 &
     service=$!
     pids+=("$service")
     for _ in {1..60}; do
@@ -244,7 +268,7 @@ echo "an executor was killed: the parts hold the same rows"
 
 # the command is killed in each phase: nothing is visible, and the next one clears what it left
 killed_at() { # PATTERN, below the scratch or the folder of the release
-    "$guardian" publish "$work/lake/adult" examples/adult.json --engine sc://127.0.0.1:15012 --scratch "$work/scratch" \
+    "$guardian" publish "$work/lake/adult" examples/adult.json "${engine[@]}" \
         --out "$work/out/never" >/dev/null 2>&1 &
     local command=$!
     until compgen -G "$1" >/dev/null; do
@@ -264,7 +288,7 @@ for phase in "scratch/guardian-*" "scratch/*/*.k" "scratch/*/*.w" "out/.never.*/
     rm -rf "$work"/out/.never.*
 done
 # what Spark still runs of killed commands may write to the scratch folder for a while
-"$guardian" publish "$work/lake/adult" examples/adult.json --engine sc://127.0.0.1:15012 --scratch "$work/scratch" \
+"$guardian" publish "$work/lake/adult" examples/adult.json "${engine[@]}" \
     --out "$work/out/afterwards" >/dev/null
 "$guardian" verify "$work/out/afterwards" --original "$work/adult.csv" | tail -n 1
 echo "the command was killed in six phases: nothing is visible of it"
@@ -272,19 +296,19 @@ echo "the command was killed in six phases: nothing is visible of it"
 # the driver is killed: the command ends, and leaves nothing
 (
     until compgen -G "$work/scratch/*/*.w" >/dev/null; do sleep 0.1; done
-    kill -9 "$connect"
+    kill -9 "$driver"
 ) &
-if "$guardian" publish "$work/lake/adult" examples/adult.json --engine sc://127.0.0.1:15012 --scratch "$work/scratch" \
+if "$guardian" publish "$work/lake/adult" examples/adult.json "${engine[@]}" \
     --out "$work/out/driverless" >/dev/null 2>"$work/driverless"; then
     echo "a release was made without its driver" >&2
     exit 1
 fi
 [[ ! -e $work/out/driverless ]]
 grep -q 'cannot be reached' "$work/driverless"
-connect
+connect_cluster
 publish "$work/lake/adult" examples/adult.json "$work/out/driver"
 "$guardian" verify "$work/out/driver" --original "$work/adult.csv" | tail -n 1
 echo "the driver was killed: $(tail -n 1 "$work/driverless")"
 
 check secrets "$work" "$key"
-echo "logs, events and work folders hold no key, no plan and no value"
+echo "logs, events, work folders and shuffle files hold no key, no plan and no value"

@@ -25,6 +25,10 @@ pub(super) struct EngineOptions {
     /// The file with the bearer token of the engine
     #[arg(long, value_name = "FILE", requires = "engine", help_heading = "Spark")]
     pub(super) engine_token_file: Option<PathBuf>,
+    /// Uses the engine only if it encrypts the files that it writes on the way (spark.io.encryption.enabled) and the messages of its
+    /// processes (spark.network.crypto.enabled or spark.ssl.rpc.enabled)
+    #[arg(long, requires = "engine", help_heading = "Spark")]
+    pub(super) engine_require_encryption: bool,
     /// A folder that the engine and this command reach and readers of the release do not. It holds the buckets of rows until they are
     /// audited, and nothing afterwards
     #[arg(long, value_name = "FOLDER", requires = "engine", help_heading = "Spark")]

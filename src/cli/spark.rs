@@ -18,7 +18,8 @@ use crate::publication::Unit;
 use crate::random::RandomStreams;
 use crate::report::{Manifest, ManifestExposures, SpecificationNotice, WritingEngine};
 use crate::spark::{
-    ConnectSession, EngineAddress, EngineAddressError, SharedFolders, SparkSource, SparkTable, SqlSession,
+    ConnectSession, EngineAddress, EngineAddressError, EngineEncryption, SharedFolders, SparkSource, SparkTable,
+    SqlSession,
 };
 use crate::spec::{ColumnFacts, DatasetSchema, DocumentSource, ParsedDocument, Specification};
 
@@ -30,6 +31,13 @@ impl EngineOptions {
             EngineAddressError::Io(path, error) => CommandOutcome::io(&path, &error),
             other => usage(&other.to_string()),
         })
+    }
+
+    const fn encryption(&self) -> EngineEncryption {
+        match self.engine_require_encryption {
+            true => EngineEncryption::Required,
+            false => EngineEncryption::Optional,
+        }
     }
 }
 
@@ -78,7 +86,9 @@ impl EngineJob<'_> {
         if self.files.population().open()?.is_some() {
             return Err(usage("nights are drawn from rows, which are in the engine: publish a file"));
         }
-        let mut session = ConnectSession::connect(&self.options.address(url)?, control).map_err(EngineError::from)?;
+        let address = self.options.address(url)?;
+        let session = ConnectSession::connect(&address, self.options.encryption(), control);
+        let mut session = session.map_err(EngineError::from)?;
         let version = session.version().map_err(EngineError::from)?;
         let table = SparkTable::open(session, &source, folders).map_err(EngineError::from)?;
         let origin = if self.reproducible { DocumentSource::Reproduction } else { DocumentSource::CommandLine };

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use clap::Args;
+use clap::builder::BoolishValueParser;
 use serde::{Serialize, Serializer};
 
 /// Options of engines that have tables. Lists are separated by commas; each entry begins with the name of an engine.
@@ -26,6 +27,10 @@ pub struct TableEngineOptions {
     #[arg(id = "engine_tables", long = "engine-tables", env = "GUARDIAN_ENGINE_TABLES", value_name = "NAME=TABLE")]
     #[serde(rename = "engine_tables")]
     pub tables: Option<String>,
+    /// Uses an engine only if it encrypts the files that it writes on the way (spark.io.encryption.enabled) and the messages of its
+    /// processes (spark.network.crypto.enabled or spark.ssl.rpc.enabled)
+    #[arg(long, env = "GUARDIAN_ENGINE_REQUIRE_ENCRYPTION", value_parser = BoolishValueParser::new())]
+    pub engine_require_encryption: bool,
 }
 
 impl TableEngineOptions {

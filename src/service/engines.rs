@@ -26,14 +26,18 @@ pub(super) fn configured(options: &TableEngineOptions, others: NamedEngines) -> 
 fn of_spark(options: &TableEngineOptions) -> Result<NamedEngines, StartError> {
     use std::sync::Arc;
 
-    use crate::spark::{EngineAddress, SparkEngine};
+    use crate::spark::{EngineAddress, EngineEncryption, SparkEngine};
 
+    let encryption = match options.engine_require_encryption {
+        true => EngineEncryption::Required,
+        false => EngineEncryption::Optional,
+    };
     let mut engines = NamedEngines::new();
     for (name, url) in options.named().map_err(StartError::Config)? {
         let scratch = options.scratch_of(&name).map_err(StartError::Config)?;
         let address = EngineAddress::new(&url, options.token_file_of(&name).map_err(StartError::Config)?);
         let address = address.map_err(|error| StartError::Config(format!("--engines: {name}: {error}")))?;
-        let engine = SparkEngine::open(address, &scratch);
+        let engine = SparkEngine::open(address, &scratch, encryption);
         let engine = engine.map_err(|error| StartError::Config(format!("--engine-scratch: {name}: {error}")))?;
         engines.insert(name, Arc::new(engine));
     }

@@ -21,6 +21,7 @@ use spark_connect_proto::{
     AnalyzePlanRequest, Command, CreateDataFrameViewCommand, Plan, Relation, Sql, WriteOperation,
 };
 
+use super::encryption::EngineEncryption;
 use super::execution::{self, LOST, PARTING, SILENCE, answered};
 use super::kinds::SqlKind;
 use super::relation::SqlValue;
@@ -55,13 +56,18 @@ impl ConnectSession {
     /// Connects to `sc://HOST:PORT`, and makes the settings of statements.
     ///
     /// # Errors
-    /// [`RemoteError`]
-    pub fn connect(url: &str, control: &Control) -> Result<Self, RemoteError> {
+    /// [`RemoteError`], also where the engine does not encrypt what it must.
+    pub fn connect(url: &str, encryption: EngineEncryption, control: &Control) -> Result<Self, RemoteError> {
         let builder = ChannelBuilder::parse(url).map_err(named)?;
         let mut client = block_on(SparkConnectClient::connect(&builder)).map_err(named)?;
         client.set_retry_policy(execution::retries());
         let session = Self { client, control: control.clone() };
         session.run(async |client| {
+            if encryption == EngineEncryption::Required {
+                let asked = EngineEncryption::SETTINGS.map(|name| (name, Some("false")));
+                let set = answered(SILENCE, client.get_config_with_defaults(&asked)).await.map_err(named)?;
+                encryption.check(&set)?;
+            }
             for (name, value) in SETTINGS {
                 answered(SILENCE, client.set_config(name, value)).await.map_err(named)?;
             }

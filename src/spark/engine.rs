@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use super::address::{EngineAddress, EngineAddressError};
 use super::connect::ConnectSession;
 use super::copy::SparkCopy;
+use super::encryption::EngineEncryption;
 use super::files::{SharedFolders, overlaps, sweep};
 use super::source::SparkSource;
 use crate::control::Control;
@@ -16,6 +17,7 @@ use crate::engine::{CopiedTable, RemoteEngine, RemoteError};
 pub struct SparkEngine {
     address: EngineAddress,
     scratch: PathBuf,
+    encryption: EngineEncryption,
 }
 
 impl SparkEngine {
@@ -24,10 +26,10 @@ impl SparkEngine {
     ///
     /// # Errors
     /// When the folder is not there or cannot be cleared.
-    pub fn open(address: EngineAddress, scratch: &Path) -> io::Result<Self> {
+    pub fn open(address: EngineAddress, scratch: &Path, encryption: EngineEncryption) -> io::Result<Self> {
         let scratch = scratch.canonicalize()?;
         sweep(&scratch)?;
-        Ok(Self { address, scratch })
+        Ok(Self { address, scratch, encryption })
     }
 }
 
@@ -42,6 +44,7 @@ impl RemoteEngine for SparkEngine {
         let url = self.address.with_token().map_err(unread)?;
         let folders = SharedFolders::from_scratch(&self.scratch);
         let folders = folders.map_err(|error| RemoteError::Failed(format!("the scratch folder: {error}")))?;
-        Ok(Box::new(SparkCopy::begin(ConnectSession::connect(&url, control)?, &source, folders)?))
+        let session = ConnectSession::connect(&url, self.encryption, control)?;
+        Ok(Box::new(SparkCopy::begin(session, &source, folders)?))
     }
 }

@@ -11,6 +11,7 @@ mod audit;
 #[cfg(feature = "spark")]
 mod connect;
 mod copy;
+mod encryption;
 #[cfg(feature = "spark")]
 mod engine;
 #[cfg(feature = "spark")]
@@ -32,6 +33,7 @@ pub use address::{EngineAddress, EngineAddressError};
 #[cfg(feature = "spark")]
 pub use connect::ConnectSession;
 pub use copy::SparkCopy;
+pub use encryption::EngineEncryption;
 #[cfg(feature = "spark")]
 pub use engine::SparkEngine;
 pub use files::{ScratchFolder, SharedFolders};
