@@ -259,11 +259,14 @@ pub struct QueueOptions {
     /// Maximum number of concurrent jobs of a tenant on all workers of the store. Default: the number of workers
     #[arg(long, env = "GUARDIAN_MAX_RUNNING_PER_TENANT", value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub max_running_per_tenant: Option<u32>,
+    /// Maximum number of concurrent jobs on tables of one engine, on all workers of the store
+    #[arg(long, env = "GUARDIAN_MAX_RUNNING_PER_ENGINE", value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
+    pub max_running_per_engine: u32,
 }
 
 impl Default for QueueOptions {
     fn default() -> Self {
-        Self { max_attempts: 3, max_running_per_tenant: None }
+        Self { max_attempts: 3, max_running_per_tenant: None, max_running_per_engine: 1 }
     }
 }
 

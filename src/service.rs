@@ -107,8 +107,16 @@ fn app_service(config: &Config, base: &ProcessContext, shared: SharedByJobs, key
 }
 
 fn settings(workers: u32, queue: QueueOptions, grace: Duration) -> WorkerConfig {
-    let QueueOptions { max_attempts, max_running_per_tenant } = queue;
-    WorkerConfig { workers, grace, max_attempts, max_running_per_tenant, ..WorkerConfig::default() }
+    let QueueOptions { max_attempts, max_running_per_tenant, max_running_per_engine } = queue;
+    let max_running_per_engine = Some(max_running_per_engine);
+    WorkerConfig {
+        workers,
+        grace,
+        max_attempts,
+        max_running_per_tenant,
+        max_running_per_engine,
+        ..WorkerConfig::default()
+    }
 }
 
 /// Limits of columns.

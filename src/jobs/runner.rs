@@ -148,6 +148,8 @@ pub struct WorkerConfig {
     pub max_attempts: u32,
     /// Jobs of one tenant at a time, among all workers on the store; without it as many as there are workers.
     pub max_running_per_tenant: Option<u32>,
+    /// Jobs on tables of one engine at a time, among all workers on the store.
+    pub max_running_per_engine: Option<u32>,
     /// How long running jobs may go on after a shutdown was asked for.
     pub grace: Duration,
     /// How long one attempt may run, the wait for its memory not counted.
@@ -163,6 +165,7 @@ impl Default for WorkerConfig {
             poll: Duration::from_secs(2),
             max_attempts: 3,
             max_running_per_tenant: None,
+            max_running_per_engine: None,
             grace: Duration::from_secs(20),
             max_job: None,
         }
@@ -194,8 +197,9 @@ impl WorkerContext {
 
     pub(super) async fn claim(&self) -> Result<Option<(ClaimedJob, LeaseToken)>, StoreError> {
         let token = LeaseToken::draw()?;
-        let WorkerConfig { lease, max_running_per_tenant, .. } = self.config;
-        let claimed = self.store.claim(token, ClaimTerms { lease, max_running_per_tenant }, self.clock.now()).await?;
+        let WorkerConfig { lease, max_running_per_tenant, max_running_per_engine, .. } = self.config;
+        let terms = ClaimTerms { lease, max_running_per_tenant, max_running_per_engine };
+        let claimed = self.store.claim(token, terms, self.clock.now()).await?;
         Ok(claimed.map(|claimed| (claimed, token)))
     }
 }

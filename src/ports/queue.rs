@@ -220,13 +220,15 @@ pub struct ClaimTerms {
     pub lease: Duration,
     /// Most running jobs of one tenant, also while workers are free.
     pub max_running_per_tenant: Option<u32>,
+    /// Most running jobs on tables of one engine, of all tenants.
+    pub max_running_per_engine: Option<u32>,
 }
 
 impl ClaimTerms {
     /// A lease, and no other terms.
     #[must_use]
     pub const fn from_lease(lease: Duration) -> Self {
-        Self { lease, max_running_per_tenant: None }
+        Self { lease, max_running_per_tenant: None, max_running_per_engine: None }
     }
 }
 

@@ -399,6 +399,7 @@ macro_rules! conformance {
                 tenants_take_turns
                 a_priority_orders_a_tenants_own_jobs
                 a_tenant_runs_no_more_than_its_share
+                an_engine_runs_no_more_than_its_share
                 a_job_whose_worker_vanished_waits;
         }
     };

@@ -5,14 +5,20 @@ use std::collections::BTreeMap;
 use uuid::Uuid;
 
 use super::{
-    Bench, LEASE, TENANT, TERMS, at, audit_entry, begun, claim, dataset_record, enqueue, job, new_job, problems, token,
+    Bench, TENANT, TERMS, at, audit_entry, begun, claim, dataset_record, enqueue, job, new_job, problems, token,
 };
-use crate::ports::{ClaimTerms, JobEnd, JobStatus, NewJob, Store, WriteOutcome};
+use crate::ports::{ClaimTerms, ClaimedJob, EngineTable, JobEnd, JobStatus, NewJob, Store, WriteOutcome};
 
-/// Jobs of a tenant, with priorities.
+/// Jobs of a tenant on one dataset, with priorities.
 pub(crate) async fn submit(store: &dyn Store, tenant: &str, priorities: &[i32]) -> Vec<Uuid> {
+    submit_on(store, Some("lake"), tenant, priorities).await
+}
+
+/// On a dataset in an engine, or here.
+async fn submit_on(store: &dyn Store, engine: Option<&str>, tenant: &str, priorities: &[i32]) -> Vec<Uuid> {
     let mut dataset = dataset_record(begun(store).await, 0);
     dataset.tenant = tenant.to_owned();
+    dataset.place = engine.map(|engine| EngineTable { engine: engine.to_owned(), table: "t".to_owned() });
     store.insert_dataset(&dataset, &audit_entry()).await.unwrap();
     let mut ids = Vec::new();
     for (number, &priority) in (0..).zip(priorities) {
@@ -75,7 +81,7 @@ pub(crate) async fn a_tenant_runs_no_more_than_its_share(bench: &impl Bench) {
     let store = bench.store();
     submit(&*store, "a", &[0; 5]).await;
     submit(&*store, "b", &[0; 1]).await;
-    let terms = ClaimTerms { lease: LEASE, max_running_per_tenant: Some(2) };
+    let terms = ClaimTerms { max_running_per_tenant: Some(2), ..TERMS };
     let mut claimed = Vec::new();
     for second in 1..=3 {
         let token = token();
@@ -89,6 +95,39 @@ pub(crate) async fn a_tenant_runs_no_more_than_its_share(bench: &impl Bench) {
     assert_eq!(store.claim(token(), terms, at(6)).await.unwrap().unwrap().job.tenant, "a");
     assert!(store.claim(token(), terms, at(7)).await.unwrap().is_none());
     assert!(store.claim(token(), TERMS, at(8)).await.unwrap().is_some(), "others may have other terms");
+}
+
+pub(crate) async fn an_engine_runs_no_more_than_its_share(bench: &impl Bench) {
+    let store = bench.store();
+    let of_a = submit_on(&*store, Some("lake"), "a", &[100, 0]).await;
+    let here = submit_on(&*store, None, "a", &[-100, -100]).await;
+    let of_b = submit_on(&*store, Some("lake"), "b", &[0]).await;
+    let of_c = submit_on(&*store, Some("pond"), "c", &[0]).await;
+    let terms = ClaimTerms { max_running_per_engine: Some(1), ..TERMS };
+    let mut claimed = BTreeMap::new();
+    let mut second = 0;
+    let mut claim_all = async || {
+        let mut ids = Vec::new();
+        loop {
+            second += 1;
+            let token = token();
+            let Some(ClaimedJob { job, .. }) = store.claim(token, terms, at(second)).await.unwrap() else { break };
+            claimed.insert(job.id, token);
+            ids.push(job.id);
+        }
+        ids.sort();
+        (ids, claimed.clone(), at(second))
+    };
+    let sorted = |mut ids: Vec<Uuid>| {
+        ids.sort();
+        ids
+    };
+    // who waits for an engine keeps none of the same tenant waiting that needs none
+    let (ids, tokens, now) = claim_all().await;
+    assert_eq!(ids, sorted(vec![of_a[0], of_c[0], here[0], here[1]]));
+    assert_eq!(store.finish(of_a[0], tokens[&of_a[0]], JobEnd::Cancelled, now).await.unwrap(), WriteOutcome::Done);
+    assert_eq!(claim_all().await.0, of_b, "the tenant with fewer jobs");
+    assert_eq!(store.claim(token(), TERMS, now).await.unwrap().unwrap().job.id, of_a[1], "others may have other terms");
 }
 
 pub(crate) async fn a_job_whose_worker_vanished_waits(bench: &impl Bench) {

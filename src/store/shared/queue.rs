@@ -187,7 +187,8 @@ both_stores! {
             let now = self.lease_time(&mut tx, now).await?;
             let claimed: Option<(Uuid, String)> = run_sql!(
                 query_as.fetch_optional, &mut *tx, CLAIM, token.0, now + terms.lease, now,
-                terms.max_running_per_tenant.map_or(i64::MAX, i64::from)
+                terms.max_running_per_tenant.map_or(i64::MAX, i64::from),
+                terms.max_running_per_engine.map_or(i64::MAX, i64::from)
             )?;
             let Some((id, tenant)) = claimed else { return Ok(None) };
             let job = read_job(&mut tx, &tenant, id).await?.ok_or(StoreError::NotFound)?;

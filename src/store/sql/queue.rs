@@ -8,8 +8,9 @@ macro_rules! job_columns {
     };
 }
 
-/// The tenants that wait, each with how many of its jobs run and when one of them was last begun. The recursion goes from tenant to
-/// tenant through the index, so that a claim costs a few look-ups a tenant, however many jobs wait.
+/// The tenants that wait, each with how many of its jobs run and when one of them was last begun, and the engines that run as many
+/// jobs as they may. The recursion goes from tenant to tenant through the index, so that a claim costs a few look-ups a tenant, however
+/// many jobs wait.
 macro_rules! turns {
     () => {
         "\
@@ -22,12 +23,16 @@ turns AS MATERIALIZED (
     SELECT w.tenant,
         (SELECT COUNT(*) FROM jobs AS r WHERE r.status = 'running' AND r.tenant = w.tenant) AS running,
         (SELECT MAX(s.started_at) FROM jobs AS s WHERE s.tenant = w.tenant AND s.started_at IS NOT NULL) AS served_at
-    FROM waiting AS w WHERE w.tenant IS NOT NULL)"
+    FROM waiting AS w WHERE w.tenant IS NOT NULL),
+busy_engines AS MATERIALIZED (
+    SELECT d.place ->> 'engine' AS engine FROM jobs AS r JOIN datasets AS d ON d.id = r.dataset_id
+    WHERE r.status = 'running' AND d.place IS NOT NULL
+    GROUP BY d.place ->> 'engine' HAVING COUNT(*) >= $5)"
     };
 }
 pub(crate) use turns;
 
-/// The next job of the tenant `t.tenant`; `$3` is the time.
+/// The next job of the tenant `t.tenant`; `$3` is the time, and `$5` the most running jobs on tables of one engine.
 macro_rules! next_of_tenant {
     () => {
         "\
@@ -35,6 +40,8 @@ SELECT q.id FROM jobs AS q
         WHERE q.status = 'queued' AND q.tenant = t.tenant AND (q.deadline_at IS NULL OR q.deadline_at > $3)
           AND (q.not_before IS NULL OR q.not_before <= $3)
           AND NOT EXISTS (SELECT 1 FROM jobs AS r WHERE r.status = 'running' AND r.reuse_key = q.reuse_key)
+          AND NOT EXISTS (
+            SELECT 1 FROM datasets AS d JOIN busy_engines AS b ON b.engine = d.place ->> 'engine' WHERE d.id = q.dataset_id)
         ORDER BY q.priority DESC, q.submitted_at, q.id LIMIT 1"
     };
 }

@@ -12,7 +12,7 @@ use tempfile::TempDir;
 use tokio::sync::oneshot;
 
 use crate::methods::versatile_data_driven::{adult, document, judged, tables};
-use crate::support::harness::{Answer, Server, kind, text};
+use crate::support::harness::{Answer, HOSPITAL, Server, hospital_method, kind, text};
 use crate::support::table_engine::{EngineFault, FileEngine};
 
 /// A service beside an engine.
@@ -35,9 +35,13 @@ pub(crate) fn visits(rows: u32) -> String {
 
 impl Lake {
     pub(crate) async fn start() -> Self {
+        Self::start_with_workers(1).await
+    }
+
+    async fn start_with_workers(workers: u32) -> Self {
         let tables = tempfile::tempdir().unwrap();
         let engine = Arc::new(FileEngine::new(tables.path()));
-        let server = Server::start_with_engine(engine.clone(), |_| {}).await;
+        let server = Server::start_with_engine(engine.clone(), |config| config.workers = workers).await;
         let lake = Self { server, engine, tables };
         lake.write("visits", &visits(600));
         lake
@@ -334,6 +338,34 @@ pub(crate) async fn assert_purge_ends_job(at: EngineFault, document: Value) {
     assert_eq!((&job["status"], kind(&job["problem"])), (&json!("refused"), "gone"), "{job:#}");
     assert_eq!(lake.server.get("/v1/releases").await.ok(200)["items"], json!([]));
     assert_eq!((lake.engine.copies(), lake.server.stored("part_chunks").await), (0, 0));
+    lake.server.stop().await;
+}
+
+/// The attack: a caller fills all workers with jobs of an engine that takes hours.
+#[tokio::test(flavor = "multi_thread")]
+async fn jobs_of_an_engine_run_one_at_a_time_and_stop_no_other() {
+    let lake = Lake::start_with_workers(2).await;
+    let (visits, upload) = (lake.registered("", "visits").await, lake.server.dataset(HOSPITAL).await);
+    let submit = async |dataset: &str, document: Value| {
+        let job = lake.server.post("/v1/jobs", &with_dataset(dataset, document)).await.ok(202);
+        format!("/v1/jobs/{}", text(&job["id"]))
+    };
+    let submitted = async { [submit(&visits, anatomy(4)).await, submit(&visits, anatomy(3)).await] };
+    let meanwhile = async {
+        let other = lake.server.job(&upload, json!({"method": hospital_method()})).await.ok(200);
+        assert_eq!(other["status"], "succeeded", "{other:#}");
+        let listed = lake.server.get("/v1/jobs").await.ok(200);
+        let mut stands: Vec<&str> =
+            listed["items"].as_array().unwrap().iter().map(|job| job["status"].as_str().unwrap()).collect();
+        stands.sort_unstable();
+        assert_eq!(stands, ["queued", "running", "succeeded"], "{listed:#}");
+    };
+    // the engine is to wait before it is asked
+    let ((), jobs) = tokio::join!(lake.engine.meanwhile(EngineFault::SlowCopy, meanwhile), submitted);
+    for job in jobs {
+        let ended = lake.server.get(&format!("{job}?wait=60")).await.ok(200);
+        assert!(ended["finished_at"].is_string(), "{ended:#}");
+    }
     lake.server.stop().await;
 }
 

@@ -97,6 +97,13 @@ async fn no_tenant_gets_more_than_its_share_by_asking_at_once() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn no_engine_gets_more_than_its_share_by_asking_at_once() {
+    let terms = ClaimTerms { max_running_per_engine: Some(3), ..TERMS };
+    let Some(claimed) = claimed_at_once(terms, usize::MAX, &["a", "b"]).await else { return };
+    assert_eq!(claimed.len(), 3);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_first_key_waits_for_one_that_is_being_made() {
     let database = database!();
     let (one, other) = (database.store().await, database.store().await);
