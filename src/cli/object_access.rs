@@ -1,7 +1,7 @@
 //! Objects on the command line. What is read of a store is spooled to files of this machine before anything looks into it.
 
 use std::fs::{self, File};
-use std::io::{Seek, SeekFrom, Write};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -11,6 +11,7 @@ use tokio::runtime::Runtime;
 use super::exit::CommandOutcome;
 use super::folder::{Folder, is_in_release};
 use crate::control::{Control, Phase};
+use crate::microdata::{SpoolFile, SpoolReader};
 use crate::objects::{ObjectAddress, ObjectError, ObjectFault, ObjectScheme, ObjectStores};
 
 /// The most bytes of an object, and of all objects of a release.
@@ -57,13 +58,13 @@ impl ObjectAccess {
         Ok(Self { runtime: runtime.map_err(failed)?, stores: ObjectStores::new().map_err(failed)? })
     }
 
-    /// Copies an object to a file without a name; the bytes are progress of `control`.
-    pub(super) fn spooled(&self, address: &ObjectAddress, control: &Control) -> Result<File, CommandOutcome> {
-        let spool = tempfile::tempfile().map_err(|error| CommandOutcome::io(&std::env::temp_dir(), &error))?;
-        let file = spool.try_clone().map_err(|error| CommandOutcome::io(&std::env::temp_dir(), &error))?;
+    /// Copies an object to an encrypted file without a name; the bytes are progress of `control`.
+    pub(super) fn spooled(&self, address: &ObjectAddress, control: &Control) -> Result<SpoolReader, CommandOutcome> {
+        let folder = std::env::temp_dir();
+        let mut spool = SpoolFile::new(&folder).map_err(|error| CommandOutcome::io(&folder, &error))?;
         let mut reading = Reading { access: self, left: MAX_OBJECT_BYTES, control };
-        reading.copy(address, MAX_OBJECT_BYTES, file)?;
-        Ok(spool)
+        reading.copy(address, MAX_OBJECT_BYTES, &mut spool)?;
+        Ok(spool.into_reader())
     }
 
     /// Copies a release, and its specification where it is wanted, to a folder that goes when it is dropped.
@@ -77,8 +78,8 @@ impl ObjectAccess {
         let mut reading = Reading { access: self, left: MAX_OBJECT_BYTES, control };
         let mut fetch = |name: &str, limit: u64| {
             let path = folder.path().join(name);
-            let file = File::create_new(&path).map_err(|error| CommandOutcome::io(&path, &error))?;
-            reading.copy(&address.join(name), limit, file)
+            let mut file = File::create_new(&path).map_err(|error| CommandOutcome::io(&path, &error))?;
+            reading.copy(&address.join(name), limit, &mut file)
         };
         fetch("manifest.json", MAX_DOCUMENT_BYTES)?;
         if with_specification {
@@ -112,7 +113,7 @@ struct Reading<'a> {
 }
 
 impl Reading<'_> {
-    fn copy(&mut self, address: &ObjectAddress, limit: u64, file: File) -> Result<(), CommandOutcome> {
+    fn copy(&mut self, address: &ObjectAddress, limit: u64, file: &mut impl Write) -> Result<(), CommandOutcome> {
         let Self { access, left, control } = self;
         let copied = access.runtime.block_on(async {
             let whole =
@@ -139,7 +140,7 @@ async fn copied(
     stores: &ObjectStores,
     address: &ObjectAddress,
     limit: u64,
-    mut file: File,
+    file: &mut impl Write,
     control: &Control,
 ) -> Result<u64, CommandOutcome> {
     let place = stores.open(address).await.map_err(|error| failed(&error))?;
@@ -151,7 +152,6 @@ async fn copied(
         file.write_all(&bytes).map_err(io)?;
         control.advance(bytes.len() as u64).map_err(|_| CommandOutcome::interrupted())?;
     }
-    file.seek(SeekFrom::Start(0)).map_err(io)?;
     Ok(size)
 }
 

@@ -85,12 +85,18 @@ impl TableFile<'_> {
             begin(0)?;
             return Ok(Box::new(StandardInput::begin(control)));
         }
-        let file = match Location::parse(self.path)? {
-            Location::Local(path) => File::open(path).map_err(|error| CommandOutcome::io(self.path, &error))?,
-            Location::Object(address) => ObjectAccess::new()?.spooled(&address, control)?,
-        };
-        begin(file.metadata().map(|metadata| metadata.len()).unwrap_or(0))?;
-        Ok(Box::new(file))
+        match Location::parse(self.path)? {
+            Location::Local(path) => {
+                let file = File::open(path).map_err(|error| CommandOutcome::io(self.path, &error))?;
+                begin(file.metadata().map(|metadata| metadata.len()).unwrap_or(0))?;
+                Ok(Box::new(file))
+            }
+            Location::Object(address) => {
+                let object = ObjectAccess::new()?.spooled(&address, control)?;
+                begin(object.len())?;
+                Ok(Box::new(object))
+            }
+        }
     }
 
     fn name(&self) -> String {

@@ -1,20 +1,17 @@
-//! Chunks of a table that has to be read more than once, in a file without a name.
+//! Chunks of a table that has to be read more than once, in an encrypted file without a name.
 
-use std::fs::File;
 use std::io;
-use std::io::{BufWriter, Write};
-use std::os::unix::fs::FileExt;
+use std::io::Write;
 use std::path::Path;
 
 use super::chunk::{Chunk, ChunkColumn};
+use super::spool_file::SpoolFile;
 
 /// Takes chunks, and gives them again as often as one likes: each as a whole, or some of its columns.
 #[derive(Debug)]
 pub struct ChunkFile {
-    file: File,
+    file: SpoolFile,
     chunks: Vec<WrittenChunk>,
-    /// The bytes written so far.
-    end: u64,
 }
 
 /// Where a chunk stands in the file.
@@ -31,7 +28,7 @@ impl ChunkFile {
     /// # Errors
     /// When no file can be made.
     pub fn new(folder: &Path) -> io::Result<Self> {
-        Ok(Self { file: tempfile::tempfile_in(folder)?, chunks: Vec::new(), end: 0 })
+        Ok(Self { file: SpoolFile::new(folder)?, chunks: Vec::new() })
     }
 
     /// Takes the next chunk.
@@ -39,16 +36,13 @@ impl ChunkFile {
     /// # Errors
     /// When the file cannot be written.
     pub fn push(&mut self, chunk: &Chunk) -> io::Result<()> {
-        let mut writer = BufWriter::new(&self.file);
-        let mut bounds = vec![self.end];
+        let mut bounds = vec![self.file.len()];
         for column in &chunk.columns {
-            let encoded = column.encode();
-            writer.write_all(&encoded)?;
-            self.end += encoded.len() as u64;
-            bounds.push(self.end);
+            self.file.write_all(&column.encode())?;
+            bounds.push(self.file.len());
         }
         self.chunks.push(WrittenChunk { rows: chunk.rows, bounds });
-        writer.flush()
+        Ok(())
     }
 
     /// The number of chunks.

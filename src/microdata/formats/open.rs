@@ -11,8 +11,7 @@ use super::spool::spooled;
 use crate::microdata::limits::IngestLimits;
 
 /// Begins to read a table. Of `options`, other formats than CSV use the types. Parquet and Arrow files are read from their
-/// end, so they are first copied to a file in the folder `spool` that has no name and goes with its last handle, however
-/// that comes about.
+/// end, so they are first copied to a [`SpoolFile`](crate::microdata::SpoolFile) in the folder `spool`.
 ///
 /// # Errors
 /// [`IngestError`]

@@ -8,3 +8,4 @@ pub(crate) mod jwt;
 pub(crate) mod nginx;
 pub(crate) mod origin_and_host;
 pub(crate) mod presets;
+pub(crate) mod unnamed_files;

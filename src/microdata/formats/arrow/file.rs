@@ -5,8 +5,7 @@
 //! again. What is in a block is decoded by `arrow-ipc`, which validates it.
 
 use std::collections::BTreeSet;
-use std::fs::File;
-use std::io::{Read, Seek, SeekFrom};
+use std::io::Read;
 use std::sync::Arc;
 use std::vec::IntoIter;
 
@@ -22,8 +21,8 @@ use super::super::error::IngestError;
 use super::super::input::TableReader;
 use super::reader::{MAX_DESCRIPTION, check_byte_order};
 use super::sizes::{MessageSizes, within};
-use crate::microdata::AttributeType;
 use crate::microdata::limits::IngestLimits;
+use crate::microdata::{AttributeType, SpoolReader};
 
 /// The first bytes of an Arrow file.
 pub(in crate::microdata::formats) const ARROW_FILE_MAGIC: &[u8] = b"ARROW1";
@@ -37,7 +36,7 @@ const PREFIX: usize = 8;
 /// # Errors
 /// [`IngestError`]
 pub(in crate::microdata::formats) fn open_file(
-    file: File,
+    file: SpoolReader,
     types: Vec<(String, AttributeType)>,
     limits: &IngestLimits,
 ) -> Result<impl TableReader + use<>, IngestError> {
@@ -47,7 +46,7 @@ pub(in crate::microdata::formats) fn open_file(
 
 /// The record batches that the footer of a file lists.
 struct FileBlocks {
-    file: File,
+    file: SpoolReader,
     max_block: u64,
     sizes: MessageSizes,
     decoder: FileDecoder,
@@ -55,9 +54,9 @@ struct FileBlocks {
 }
 
 impl FileBlocks {
-    fn open(mut file: File, limits: &IngestLimits) -> Result<(Arc<Schema>, Self), IngestError> {
-        let length = file.metadata().map_err(IngestError::Spool)?.len();
-        let bytes = footer_bytes(&mut file, length)?;
+    fn open(file: SpoolReader, limits: &IngestLimits) -> Result<(Arc<Schema>, Self), IngestError> {
+        let length = file.len();
+        let bytes = footer_bytes(&file, length)?;
         let footer = root_as_footer(&bytes).map_err(|_| damaged())?;
         let described = footer.schema().ok_or_else(damaged)?;
         check_byte_order(described)?;
@@ -94,7 +93,7 @@ impl FileBlocks {
         let extent = BlockExtent::new(block)?;
         within("bytes of the description of a record batch", extent.description, MAX_DESCRIPTION)?;
         within("bytes of a record batch", extent.body, self.max_block)?;
-        let bytes = bytes_at(&mut self.file, extent.start, extent.length())?;
+        let bytes = bytes_at(&self.file, extent.start, extent.length())?;
         self.sizes.add(&message_of(&bytes)?, &bytes[extent.description as usize..])?;
         Ok(Buffer::from_vec(bytes))
     }
@@ -110,7 +109,7 @@ impl BatchSource for FileBlocks {
 }
 
 /// The footer of a file of as many bytes.
-fn footer_bytes(file: &mut File, length: u64) -> Result<Vec<u8>, IngestError> {
+fn footer_bytes(file: &SpoolReader, length: u64) -> Result<Vec<u8>, IngestError> {
     let end = length.checked_sub(TAIL).ok_or_else(damaged)?;
     let tail = bytes_at(file, end, TAIL)?;
     let tail = tail.try_into().map_err(|_| damaged())?;
@@ -159,9 +158,9 @@ fn message_of(block: &[u8]) -> Result<Message<'_>, IngestError> {
     root_as_message(described).map_err(|_| damaged())
 }
 
-fn bytes_at(file: &mut File, start: u64, length: u64) -> Result<Vec<u8>, IngestError> {
+fn bytes_at(file: &SpoolReader, start: u64, length: u64) -> Result<Vec<u8>, IngestError> {
     let mut bytes = Vec::new();
-    let read = file.seek(SeekFrom::Start(start)).and_then(|_| file.take(length).read_to_end(&mut bytes));
+    let read = file.at(start).take(length).read_to_end(&mut bytes);
     match read.map_err(IngestError::Spool)? as u64 == length {
         true => Ok(bytes),
         false => Err(damaged()),
@@ -179,6 +178,7 @@ mod tests {
     use arrow_ipc::{Endianness, FooterArgs, Schema as WrittenSchema, SchemaArgs};
 
     use super::*;
+    use crate::microdata::SpoolFile;
 
     /// A table of two dictionary columns and one of numbers.
     fn batch(rows: i64) -> RecordBatch {
@@ -198,9 +198,9 @@ mod tests {
 
     /// The number of rows that a file gives.
     fn read(bytes: &[u8]) -> Result<u32, IngestError> {
-        let mut file = tempfile::tempfile().unwrap();
+        let mut file = SpoolFile::new(&std::env::temp_dir()).unwrap();
         file.write_all(bytes).unwrap();
-        let mut reader = open_file(file, Vec::new(), &IngestLimits::default())?;
+        let mut reader = open_file(file.into_reader(), Vec::new(), &IngestLimits::default())?;
         let mut rows = 0;
         while let Some(chunk) = reader.next_chunk()? {
             rows += chunk.rows;

@@ -4,10 +4,11 @@
 //! Headers are structs of Thrift's compact protocol. Of their fields three are used: how many bytes a page has once it is
 //! decompressed, how many it has in the file, and where the next one begins.
 
-use std::fs::File;
-use std::io::{BufReader, Read, Seek, SeekFrom};
+use std::io::Read;
 
+use ::parquet::errors::ParquetError;
 use ::parquet::file::metadata::ParquetMetaData;
+use ::parquet::file::reader::ChunkReader;
 
 use super::super::arrays::damaged;
 use super::super::error::IngestError;
@@ -25,13 +26,13 @@ const TAIL: u64 = 8;
 ///
 /// # Errors
 /// [`IngestError`]
-pub(super) fn check_footer(file: &mut File, limits: &IngestLimits) -> Result<(), IngestError> {
-    let length = file.metadata().map_err(IngestError::Spool)?.len();
+pub(super) fn check_footer(file: &impl ChunkReader, limits: &IngestLimits) -> Result<(), IngestError> {
+    let length = file.len();
     if length < TAIL {
         return Err(damaged());
     }
     let mut tail = [0; 4];
-    file.seek(SeekFrom::Start(length - TAIL)).and_then(|_| file.read_exact(&mut tail)).map_err(IngestError::Spool)?;
+    file.get_read(length - TAIL).map_err(unread)?.read_exact(&mut tail).map_err(IngestError::Spool)?;
     let (found, limit) = (u64::from(u32::from_le_bytes(tail)), limits.max_batch_bytes);
     if found > limit && found < length {
         return Err(IngestError::TooLarge { what: "bytes of the footer", limit, found, row: None });
@@ -43,8 +44,11 @@ pub(super) fn check_footer(file: &mut File, limits: &IngestLimits) -> Result<(),
 ///
 /// # Errors
 /// [`IngestError`]
-pub(super) fn check_pages(file: &File, metadata: &ParquetMetaData, limits: &IngestLimits) -> Result<(), IngestError> {
-    let mut reader = BufReader::new(file);
+pub(super) fn check_pages(
+    file: &impl ChunkReader,
+    metadata: &ParquetMetaData,
+    limits: &IngestLimits,
+) -> Result<(), IngestError> {
     let mut unfolded = 0u64;
     for column in metadata.row_groups().iter().flat_map(|group| group.columns()) {
         let (start, length) = column.byte_range();
@@ -52,8 +56,8 @@ pub(super) fn check_pages(file: &File, metadata: &ParquetMetaData, limits: &Inge
         let mut at = start;
         let mut values = u64::try_from(column.num_values()).map_err(|_| damaged())?;
         while at < end {
-            reader.seek(SeekFrom::Start(at)).map_err(IngestError::Spool)?;
-            let mut header = PageHeaderReader { bytes: reader.by_ref().take(MAX_HEADER), read: 0 };
+            let bytes = file.get_read(at).map_err(unread)?.take(MAX_HEADER);
+            let mut header = PageHeaderReader { bytes, read: 0 };
             let page = match header.page() {
                 Some(page) => page,
                 // some writers count a few bytes more than the pages have
@@ -74,6 +78,10 @@ pub(super) fn check_pages(file: &File, metadata: &ParquetMetaData, limits: &Inge
         }
     }
     Ok(())
+}
+
+fn unread(error: ParquetError) -> IngestError {
+    IngestError::Spool(std::io::Error::other(error))
 }
 
 /// What a header says of its page.

@@ -3,24 +3,52 @@
 //! Of the file's metadata only the schema and the places of the rows are used. Text is decoded as views into its pages, so that
 //! a small dictionary does not unfold into a large batch.
 
-use std::fs::File;
+use std::io::{BufReader, Read};
 use std::sync::Arc;
 
 use ::parquet::arrow::arrow_reader::{
     ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder,
 };
 use ::parquet::errors::ParquetError;
+use ::parquet::file::reader::{ChunkReader, Length};
 use arrow_array::RecordBatch;
 use arrow_schema::{DataType, Field, Schema};
+use bytes::Bytes;
 
 use super::super::arrays::{BatchSource, Batches, damaged, guarded};
 use super::super::error::IngestError;
 use super::super::input::TableReader;
 use super::pages::{check_footer, check_pages};
-use crate::microdata::AttributeType;
 use crate::microdata::limits::IngestLimits;
+use crate::microdata::{AttributeType, SpoolReader};
 
 const BATCH_ROWS: usize = 8192;
+
+/// Bytes that are decrypted at once where headers are read.
+const READ_BYTES: usize = 1 << 10;
+
+impl Length for SpoolReader {
+    fn len(&self) -> u64 {
+        Self::len(self)
+    }
+}
+
+impl ChunkReader for SpoolReader {
+    type T = BufReader<Self>;
+
+    fn get_read(&self, start: u64) -> Result<Self::T, ParquetError> {
+        Ok(BufReader::with_capacity(READ_BYTES, self.at(start)))
+    }
+
+    fn get_bytes(&self, start: u64, length: usize) -> Result<Bytes, ParquetError> {
+        let mut bytes = Vec::with_capacity(length.min(self.len() as usize));
+        self.at(start).take(length as u64).read_to_end(&mut bytes)?;
+        if bytes.len() != length {
+            return Err(ParquetError::EOF(format!("{} of {length} bytes", bytes.len())));
+        }
+        Ok(bytes.into())
+    }
+}
 
 struct RowGroupBatches(ParquetRecordBatchReader);
 
@@ -34,22 +62,22 @@ impl BatchSource for RowGroupBatches {
 ///
 /// # Errors
 /// [`IngestError`]
-pub(in crate::microdata::formats) fn open(
-    file: File,
+pub(in crate::microdata::formats) fn open<F: ChunkReader + 'static>(
+    file: F,
     types: Vec<(String, AttributeType)>,
     limits: &IngestLimits,
-) -> Result<impl TableReader + use<>, IngestError> {
-    if file.metadata().map_err(IngestError::Spool)?.len() == 0 {
+) -> Result<impl TableReader + use<F>, IngestError> {
+    if file.len() == 0 {
         return Err(IngestError::Empty);
     }
     let (schema, rows) = guarded(|| rows(file, limits))?;
     Batches::new(&schema, rows, types, limits)
 }
 
-fn rows(mut file: File, limits: &IngestLimits) -> Result<(Schema, RowGroupBatches), IngestError> {
+fn rows(file: impl ChunkReader + 'static, limits: &IngestLimits) -> Result<(Schema, RowGroupBatches), IngestError> {
     let damaged = |_: ParquetError| damaged();
     let options = || ArrowReaderOptions::new().with_skip_arrow_metadata(true);
-    check_footer(&mut file, limits)?;
+    check_footer(&file, limits)?;
     let metadata = ArrowReaderMetadata::load(&file, options()).map_err(damaged)?;
     check_pages(&file, metadata.metadata(), limits)?;
     let as_view = |field: &Arc<Field>| match field.data_type() {
