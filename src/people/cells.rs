@@ -3,15 +3,15 @@
 
 use std::collections::{BTreeSet, HashMap};
 use std::io;
-use std::io::{Read, Seek, SeekFrom, Write};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use ahash::RandomState;
-use tempfile::SpooledTempFile;
 
 use super::counter::ExternalCounter;
+use crate::microdata::SpoolFile;
 
-/// Bytes that stay in memory; more go to a file without a name.
+/// Bytes that stay in memory; more go to an encrypted file without a name, as equal cells have equal hashes.
 const MEMORY_BYTES: usize = 4 << 20;
 
 /// Bytes of a hash and of a code.
@@ -49,9 +49,42 @@ impl CellChunk {
     }
 }
 
+/// Bytes in memory, and in a file once they are many.
+enum CellBytes {
+    Memory(Vec<u8>),
+    File(SpoolFile),
+}
+
+impl CellBytes {
+    fn push(&mut self, bytes: &[u8], folder: &Path) -> io::Result<()> {
+        match self {
+            Self::Memory(held) if held.len() + bytes.len() <= MEMORY_BYTES => held.extend_from_slice(bytes),
+            Self::Memory(held) => {
+                let mut file = SpoolFile::new(folder)?;
+                file.write_all(held)?;
+                file.write_all(bytes)?;
+                *self = Self::File(file);
+            }
+            Self::File(file) => file.write_all(bytes)?,
+        }
+        Ok(())
+    }
+
+    fn read(&self, bytes: &mut [u8], start: u64) -> io::Result<()> {
+        match self {
+            Self::Memory(held) => {
+                let held = held.get(start as usize..).and_then(|held| held.get(..bytes.len()));
+                bytes.copy_from_slice(held.ok_or(io::ErrorKind::UnexpectedEof)?);
+                Ok(())
+            }
+            Self::File(file) => file.read_exact_at(bytes, start),
+        }
+    }
+}
+
 /// The chunks of the columns of a table.
 pub(super) struct CellFile {
-    file: SpooledTempFile,
+    bytes: CellBytes,
     folder: PathBuf,
     columns: usize,
     rows: u64,
@@ -69,8 +102,8 @@ struct ChunkPlace {
 
 impl CellFile {
     pub(super) fn new(folder: &Path, columns: usize) -> Self {
-        let file = tempfile::spooled_tempfile_in(MEMORY_BYTES, folder);
-        Self { file, folder: folder.to_owned(), columns, rows: 0, places: Vec::new(), end: 0 }
+        let bytes = CellBytes::Memory(Vec::new());
+        Self { bytes, folder: folder.to_owned(), columns, rows: 0, places: Vec::new(), end: 0 }
     }
 
     pub(super) const fn columns(&self) -> usize {
@@ -88,12 +121,11 @@ impl CellFile {
     /// Adds rows, column by column.
     pub(super) fn push(&mut self, chunk: &[CellChunk]) -> io::Result<()> {
         let mut places = Vec::with_capacity(chunk.len());
-        self.file.seek(SeekFrom::Start(self.end))?;
         for column in chunk {
             let mut bytes = Vec::with_capacity(column.hashes.len() * HASH_BYTES + column.codes.len() * CODE_BYTES);
             bytes.extend(column.hashes.iter().flat_map(|hash| hash.to_be_bytes()));
             bytes.extend(column.codes.iter().flat_map(|code| code.to_be_bytes()));
-            self.file.write_all(&bytes)?;
+            self.bytes.push(&bytes, &self.folder)?;
             places.push(ChunkPlace { start: self.end, hashes: column.hashes.len(), rows: column.codes.len() });
             self.end += bytes.len() as u64;
         }
@@ -106,8 +138,7 @@ impl CellFile {
     pub(super) fn read(&mut self, chunk: usize, column: usize) -> io::Result<CellChunk> {
         let ChunkPlace { start, hashes, rows } = self.places[chunk][column];
         let mut bytes = vec![0; hashes * HASH_BYTES + rows * CODE_BYTES];
-        self.file.seek(SeekFrom::Start(start))?;
-        self.file.read_exact(&mut bytes)?;
+        self.bytes.read(&mut bytes, start)?;
         let (of_hashes, of_codes) = bytes.split_at(hashes * HASH_BYTES);
         let (hashes, codes) = (of_hashes.as_chunks::<HASH_BYTES>().0, of_codes.as_chunks::<CODE_BYTES>().0);
         Ok(CellChunk {
@@ -149,5 +180,28 @@ impl CellFile {
     /// Counts in memory or in the folder of this file.
     pub(super) fn counter(&self) -> ExternalCounter {
         ExternalCounter::new(&self.folder)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_are_read_from_memory_and_from_a_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let all: Vec<u8> = (0..3 * MEMORY_BYTES / 2).map(|at| (at % 253) as u8).collect();
+        let (mut held, mut kinds) = (CellBytes::Memory(Vec::new()), Vec::new());
+        for (number, piece) in all.chunks(MEMORY_BYTES / 2).enumerate() {
+            held.push(piece, folder.path()).unwrap();
+            kinds.push(matches!(held, CellBytes::File(_)));
+            let end = (number + 1) * piece.len();
+            let mut read = vec![0; piece.len() / 2 + 7];
+            let start = end - read.len();
+            held.read(&mut read, start as u64).unwrap();
+            assert_eq!(read, all[start..end]);
+            assert!(held.read(&mut read, start as u64 + 1).is_err());
+        }
+        assert_eq!(kinds, [false, false, true]);
     }
 }
