@@ -77,13 +77,23 @@ impl FileEngine {
         while *self.fault.lock().unwrap_or_else(PoisonError::into_inner) != EngineFault::Waiting {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
+        // also if a test ends there, which would else wait for the engine
+        let _goes_on = GoesOn(self);
         done.await;
-        self.set(EngineFault::None);
     }
 
     /// The copies that nothing has deleted yet.
     pub(crate) fn copies(&self) -> usize {
         self.copies.load(Ordering::SeqCst)
+    }
+}
+
+/// Lets the engine go on.
+struct GoesOn<'a>(&'a FileEngine);
+
+impl Drop for GoesOn<'_> {
+    fn drop(&mut self) {
+        self.0.set(EngineFault::None);
     }
 }
 
