@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::io;
-use std::io::{Read, Seek, SeekFrom, Write};
+use std::io::{Read, Write};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::sync::Arc;
@@ -149,18 +149,6 @@ impl Read for SpoolReader {
     }
 }
 
-impl Seek for SpoolReader {
-    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
-        let (from, by) = match to {
-            SeekFrom::Start(position) => (position, 0),
-            SeekFrom::End(by) => (self.file.len(), by),
-            SeekFrom::Current(by) => (self.position, by),
-        };
-        self.position = from.checked_add_signed(by).ok_or(io::ErrorKind::InvalidInput)?;
-        Ok(self.position)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -187,11 +175,11 @@ mod tests {
         let mut read = Vec::new();
         reader.read_to_end(&mut read).unwrap();
         assert_eq!(read, bytes);
-        assert_eq!(reader.seek(SeekFrom::End(-3)).unwrap(), 199_997);
-        read.clear();
-        reader.read_to_end(&mut read).unwrap();
-        assert_eq!(read, bytes[199_997..]);
-        assert!(reader.seek(SeekFrom::Current(-200_001)).is_err());
+        for (position, left) in [(199_997, &bytes[199_997..]), (200_000, b"".as_slice()), (200_001, b"")] {
+            read.clear();
+            reader.at(position).read_to_end(&mut read).unwrap();
+            assert_eq!(read, left);
+        }
     }
 
     #[test]
