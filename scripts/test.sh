@@ -47,7 +47,7 @@ fi
 if [[ -n ${NO_POSTGRES:-} ]]; then
     exec "${tests[@]}" </dev/null
 fi
-# in memory where there is room: tests make and drop hundreds of databases, of three hundred files each
+# in memory where there is room: tests make and drop hundreds of databases, of hundreds of files each
 if [[ -w /dev/shm ]] && (($(df --output=avail /dev/shm | tail -n 1) > 4 << 20)); then
     export PGTMP_ROOT="${PGTMP_ROOT:-/dev/shm}"
 fi
