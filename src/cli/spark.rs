@@ -32,13 +32,6 @@ impl EngineOptions {
             other => usage(&other.to_string()),
         })
     }
-
-    const fn encryption(&self) -> EngineEncryption {
-        match self.engine_require_encryption {
-            true => EngineEncryption::Required,
-            false => EngineEncryption::Optional,
-        }
-    }
 }
 
 impl EngineJob<'_> {
@@ -87,7 +80,8 @@ impl EngineJob<'_> {
             return Err(usage("nights are drawn from rows, which are in the engine: publish a file"));
         }
         let address = self.options.address(url)?;
-        let session = ConnectSession::connect(&address, self.options.encryption(), control);
+        let encryption = EngineEncryption::from_option(self.options.engine_require_encryption);
+        let session = ConnectSession::connect(&address, encryption, control);
         let mut session = session.map_err(EngineError::from)?;
         let version = session.version().map_err(EngineError::from)?;
         let table = SparkTable::open(session, &source, folders).map_err(EngineError::from)?;

@@ -28,10 +28,7 @@ fn of_spark(options: &TableEngineOptions) -> Result<NamedEngines, StartError> {
 
     use crate::spark::{EngineAddress, EngineEncryption, SparkEngine};
 
-    let encryption = match options.engine_require_encryption {
-        true => EngineEncryption::Required,
-        false => EngineEncryption::Optional,
-    };
+    let encryption = EngineEncryption::from_option(options.engine_require_encryption);
     let mut engines = NamedEngines::new();
     for (name, url) in options.named().map_err(StartError::Config)? {
         let scratch = options.scratch_of(&name).map_err(StartError::Config)?;

@@ -66,7 +66,7 @@ impl ConnectSession {
             if encryption == EngineEncryption::Required {
                 let asked = EngineEncryption::SETTINGS.map(|name| (name, Some("false")));
                 let set = answered(SILENCE, client.get_config_with_defaults(&asked)).await.map_err(named)?;
-                encryption.check(&set)?;
+                EngineEncryption::check(&set)?;
             }
             for (name, value) in SETTINGS {
                 answered(SILENCE, client.set_config(name, value)).await.map_err(named)?;

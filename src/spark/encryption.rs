@@ -16,16 +16,21 @@ impl EngineEncryption {
     pub const SETTINGS: [&str; 3] =
         ["spark.io.encryption.enabled", "spark.network.crypto.enabled", "spark.ssl.rpc.enabled"];
 
-    /// Checks the values of [`Self::SETTINGS`].
+    /// As an option says.
+    #[must_use]
+    pub const fn from_option(is_required: bool) -> Self {
+        if is_required { Self::Required } else { Self::Optional }
+    }
+
+    /// Checks the values of [`Self::SETTINGS`] where encryption is required.
     ///
     /// # Errors
-    /// [`RemoteError::Failed`] with what is not encrypted and must be.
-    pub fn check(self, values: &[Option<String>]) -> Result<(), RemoteError> {
+    /// [`RemoteError::Failed`] with what is not encrypted.
+    pub fn check(values: &[Option<String>]) -> Result<(), RemoteError> {
         let is_on = |value: Option<&Option<String>>| {
             value.and_then(Option::as_ref).is_some_and(|value| value.eq_ignore_ascii_case("true"))
         };
         let missing = match (is_on(values.first()), is_on(values.get(1)) || is_on(values.get(2))) {
-            _ if self == Self::Optional => return Ok(()),
             (true, true) => return Ok(()),
             (false, _) => "files: spark.io.encryption.enabled is not true",
             (true, false) => "messages: neither spark.network.crypto.enabled nor spark.ssl.rpc.enabled is true",
@@ -40,7 +45,7 @@ mod tests {
 
     #[test]
     fn files_and_messages_must_be_encrypted() {
-        let checked = |values: [&str; 3]| EngineEncryption::Required.check(&values.map(|value| Some(value.to_owned())));
+        let checked = |values: [&str; 3]| EngineEncryption::check(&values.map(|value| Some(value.to_owned())));
         for encrypted in [["true", "true", "false"], ["true", "false", "true"], ["TRUE", "true", "true"]] {
             assert_eq!(checked(encrypted), Ok(()));
         }
@@ -51,8 +56,6 @@ mod tests {
         ] {
             assert!(checked(open).unwrap_err().to_string().contains(named), "{open:?}");
         }
-        let nothing = [None, None, None];
-        assert!(EngineEncryption::Required.check(&nothing).is_err() && EngineEncryption::Required.check(&[]).is_err());
-        assert_eq!(EngineEncryption::Optional.check(&nothing), Ok(()));
+        assert!(EngineEncryption::check(&[None, None, None]).is_err() && EngineEncryption::check(&[]).is_err());
     }
 }
