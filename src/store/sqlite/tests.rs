@@ -67,6 +67,15 @@ async fn what_has_a_reuse_key_is_looked_up_by_it() {
     }
 }
 
+/// `.cargo/config.toml` sees to it.
+#[tokio::test]
+async fn connections_have_caches_of_their_own() {
+    let store = SqliteStore::temporary().await;
+    let is_shared = "SELECT sqlite_compileoption_used('ENABLE_MEMORY_MANAGEMENT')";
+    let is_shared: bool = sqlx::query_scalar(is_shared).fetch_one(&store.reader).await.unwrap();
+    assert!(!is_shared, "the library was built without the flags of this repository");
+}
+
 #[tokio::test]
 async fn an_erased_key_is_in_no_file() {
     let home = tempfile::tempdir().unwrap();
