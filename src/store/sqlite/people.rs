@@ -10,47 +10,75 @@ use super::SqliteStore;
 use super::error::failed;
 use crate::people::KeyedHash;
 use crate::ports::{AlikeMark, CoverageSelection, StoreError};
-use crate::store::rows::{AlikeRow, CommonMark, CoverageRow, PersonRange};
+use crate::store::rows::{AlikeRow, CommonMark, CoverageRow, PersonRange, joined, parted};
 
 /// The one writer needs no lock.
 pub(in crate::store) const LOCKED_COVERAGE: &str = crate::store::sql::people::COVERAGE;
 
-/// Takes a JSON list of hexadecimal hashes.
-const COMMON_PERSONS: &str = "\
--- common_persons
-SELECT c.coverage, COUNT(*) FROM json_each($3) AS w
-CROSS JOIN covered AS c
-ON c.system = (SELECT id FROM key_systems WHERE tenant = $1 AND name = $2) AND c.hash = unhex(w.value)
-JOIN coverages AS v ON v.id = c.coverage WHERE v.state <> 'void' AND ($4 IS NULL OR c.coverage <> $4) GROUP BY c.coverage";
+/// A statement behind its name about hashes, of which a row of `w` has one. Sixteen bytes each in one parameter: to read a list in JSON
+/// takes longer than to find what is in it.
+macro_rules! of_hashes {
+    ($name:literal, $list:literal, $statement:literal) => {
+        concat!(
+            "-- ",
+            $name,
+            "\nWITH RECURSIVE places (at) AS (SELECT 1 WHERE length(",
+            $list,
+            ") > 0 ",
+            "UNION ALL SELECT at + 16 FROM places WHERE at + 16 < length(",
+            $list,
+            ")),\n",
+            "w (hash) AS (SELECT substr(",
+            $list,
+            ", at, 16) FROM places)",
+            $statement
+        )
+    };
+}
 
-/// In one row, like [`COMMON_MARKS`].
-const PUBLISHED_PERSONS: &str = "\
--- published_persons
-SELECT json_group_array(DISTINCT w.value) FROM json_each($3) AS w
-CROSS JOIN covered AS c
-ON c.system = (SELECT id FROM key_systems WHERE tenant = $1 AND name = $2) AND c.hash = unhex(w.value)
-JOIN coverages AS v ON v.id = c.coverage WHERE v.state = 'live' AND ($4 IS NULL OR v.job = $4)";
+const COMMON_PERSONS: &str = of_hashes!(
+    "common_persons",
+    "$3",
+    "
+SELECT c.coverage, COUNT(*) FROM w
+CROSS JOIN covered AS c ON c.system = (SELECT id FROM key_systems WHERE tenant = $1 AND name = $2) AND c.hash = w.hash
+JOIN coverages AS v ON v.id = c.coverage WHERE v.state <> 'void' AND ($4 IS NULL OR c.coverage <> $4) GROUP BY c.coverage"
+);
 
-/// In one row, like [`COMMON_MARKS`].
+/// In one row, like [`COMMON_MARKS`], and as hashes are kept.
+const PUBLISHED_PERSONS: &str = of_hashes!(
+    "published_persons",
+    "$3",
+    "
+SELECT COALESCE(unhex(group_concat(hex(w.hash), '')), x'') FROM w WHERE EXISTS (
+  SELECT 1 FROM covered AS c JOIN coverages AS v ON v.id = c.coverage
+  WHERE c.system = (SELECT id FROM key_systems WHERE tenant = $1 AND name = $2) AND c.hash = w.hash
+  AND v.state = 'live' AND ($4 IS NULL OR v.job = $4))"
+);
+
+/// In one row, like [`PUBLISHED_PERSONS`].
 const COVERAGE_PERSONS: &str = "\
 -- coverage_persons
-SELECT json_group_array(hash) FROM (SELECT hex(c.hash) AS hash FROM covered AS c JOIN coverages AS v ON v.id = c.coverage
-WHERE v.tenant = $1 AND c.coverage = $2 AND c.system = $3 AND ($4 IS NULL OR c.hash > $4) ORDER BY c.hash LIMIT $5)";
+SELECT COALESCE(unhex(group_concat(hex(hash), '')), x'') FROM (SELECT hash FROM covered
+WHERE coverage = $2 AND EXISTS (SELECT 1 FROM coverages WHERE id = $2 AND tenant = $1) AND system = $3 AND hash > $4
+ORDER BY hash LIMIT $5)";
 
 /// A mark that as many coverages have as the limit says nothing of any, hence no more are read, and none is named; without
 /// a bound, the marks of small domains would grow with each night. Nearly all that are asked for are nowhere: of these no list
 /// is begun. In one row: each row that is fetched wakes the thread of the caller.
-const COMMON_MARKS: &str = "\
--- common_marks
-WITH found AS MATERIALIZED (SELECT w.value AS hash, (
+const COMMON_MARKS: &str = of_hashes!(
+    "common_marks",
+    "$2",
+    ",
+found AS MATERIALIZED (SELECT w.hash, (
   SELECT json_group_array(json_array(coverage, kind, weight)) FROM (
     SELECT a.coverage, a.kind, a.weight FROM alike AS a JOIN coverages AS v ON v.id = a.coverage
-    WHERE a.hash = unhex(w.value) AND v.tenant = $1 AND v.state <> 'void' AND ($3 IS NULL OR a.coverage <> $3)
+    WHERE a.hash = w.hash AND v.tenant = $1 AND v.state <> 'void' AND ($3 IS NULL OR a.coverage <> $3)
     LIMIT $4)) AS holders
-FROM json_each($2) AS w
-WHERE EXISTS (SELECT 1 FROM alike AS e WHERE e.hash = unhex(w.value) AND ($3 IS NULL OR e.coverage <> $3)))
-SELECT json_group_array(json_array(hash, json(IIF(json_array_length(holders) < $4, holders, '[]')))) FROM found
-WHERE holders <> '[]'";
+FROM w WHERE EXISTS (SELECT 1 FROM alike AS e WHERE e.hash = w.hash AND ($3 IS NULL OR e.coverage <> $3)))
+SELECT json_group_array(json_array(hex(hash), json(IIF(json_array_length(holders) < $4, holders, '[]')))) FROM found
+WHERE holders <> '[]'"
+);
 
 /// In one row, like [`COMMON_MARKS`].
 const MARKS_OF: &str = "\
@@ -89,16 +117,19 @@ CROSS JOIN coverage_tables AS a ON a.coverage = w.value
 JOIN coverage_tables AS b ON b.mark = a.mark
 WHERE b.coverage IN (SELECT value FROM json_each($2)))";
 
-const INSERT_PERSONS: &str = "\
--- insert_persons
-INSERT INTO covered (system, hash, coverage) SELECT $1, unhex(w.value), $2 FROM json_each($3) AS w WHERE TRUE
-ON CONFLICT (system, hash, coverage) DO NOTHING";
+const INSERT_PERSONS: &str = of_hashes!(
+    "insert_persons",
+    "$3",
+    "
+INSERT INTO covered (system, hash, coverage) SELECT $1, w.hash, $2 FROM w WHERE TRUE
+ON CONFLICT (system, hash, coverage) DO NOTHING"
+);
 
-/// Takes a JSON list of hexadecimal hashes, kinds and weights.
+/// Takes hashes, sixteen bytes each, and in equal order a JSON list of kinds and weights.
 const INSERT_MARKS: &str = "\
 -- insert_marks
 INSERT INTO alike (hash, coverage, kind, weight)
-SELECT unhex(w.value ->> 0), $1, w.value ->> 1, w.value ->> 2 FROM json_each($2) AS w WHERE TRUE
+SELECT substr($2, 16 * w.key + 1, 16), $1, w.value ->> 0, w.value ->> 1 FROM json_each($3) AS w WHERE TRUE
 ON CONFLICT (hash, coverage, kind) DO NOTHING";
 
 impl SqliteStore {
@@ -109,7 +140,7 @@ impl SqliteStore {
         persons: &[KeyedHash],
         except: Option<i64>,
     ) -> Result<Vec<(i64, i64)>, StoreError> {
-        run_sql!(query_as.fetch_all, &self.reader, COMMON_PERSONS, tenant, system, Json(persons), except)
+        run_sql!(query_as.fetch_all, &self.reader, COMMON_PERSONS, tenant, system, joined(persons), except)
             .map_err(failed)
     }
 
@@ -120,10 +151,10 @@ impl SqliteStore {
         persons: &[KeyedHash],
         job: Option<Uuid>,
     ) -> Result<BTreeSet<KeyedHash>, StoreError> {
-        let found: Json<BTreeSet<KeyedHash>> =
-            run_sql!(query_scalar.fetch_one, &self.reader, PUBLISHED_PERSONS, tenant, system, Json(persons), job)
+        let found: Vec<u8> =
+            run_sql!(query_scalar.fetch_one, &self.reader, PUBLISHED_PERSONS, tenant, system, joined(persons), job)
                 .map_err(failed)?;
-        Ok(found.0)
+        Ok(parted(&found)?.into_iter().collect())
     }
 
     pub(in crate::store) async fn find_common_marks(
@@ -134,7 +165,7 @@ impl SqliteStore {
     ) -> Result<Vec<CommonMark>, StoreError> {
         let limit = CommonMark::limit(except);
         let found: Json<Vec<CommonMark>> =
-            run_sql!(query_scalar.fetch_one, &self.reader, COMMON_MARKS, tenant, Json(hashes), except, limit)
+            run_sql!(query_scalar.fetch_one, &self.reader, COMMON_MARKS, tenant, joined(hashes), except, limit)
                 .map_err(failed)?;
         Ok(found.0)
     }
@@ -148,11 +179,12 @@ pub(in crate::store) async fn persons_of(
     system: i64,
     range: PersonRange,
 ) -> Result<Vec<KeyedHash>, StoreError> {
-    let after = range.after.map(|hash| hash.to_bytes().to_vec());
-    let found: Json<Vec<KeyedHash>> =
+    // before any hash stands the empty list of bytes
+    let after = range.after.map(|hash| hash.to_bytes().to_vec()).unwrap_or_default();
+    let found: Vec<u8> =
         run_sql!(query_scalar.fetch_one, connection, COVERAGE_PERSONS, tenant, coverage, system, after, range.most)
             .map_err(failed)?;
-    Ok(found.0)
+    parted(&found)
 }
 
 /// The marks of a coverage from a kind on, by kind and hash.
@@ -204,7 +236,7 @@ pub(in crate::store) async fn insert_persons(
     coverage: i64,
     persons: &[KeyedHash],
 ) -> Result<u64, sqlx::Error> {
-    Ok(run_sql!(query.execute, connection, INSERT_PERSONS, system, coverage, Json(persons))?.rows_affected())
+    Ok(run_sql!(query.execute, connection, INSERT_PERSONS, system, coverage, joined(persons))?.rows_affected())
 }
 
 pub(in crate::store) async fn insert_marks(
@@ -212,7 +244,8 @@ pub(in crate::store) async fn insert_marks(
     coverage: i64,
     marks: &[AlikeMark],
 ) -> Result<(), sqlx::Error> {
-    let rows: Vec<_> = marks.iter().map(|mark| (mark.hash, mark.kind.number(), mark.weight)).collect();
-    run_sql!(query.execute, connection, INSERT_MARKS, coverage, Json(rows))?;
+    let hashes: Vec<KeyedHash> = marks.iter().map(|mark| mark.hash).collect();
+    let numbers: Vec<_> = marks.iter().map(|mark| (mark.kind.number(), mark.weight)).collect();
+    run_sql!(query.execute, connection, INSERT_MARKS, coverage, joined(&hashes), Json(numbers))?;
     Ok(())
 }
