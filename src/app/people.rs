@@ -19,7 +19,7 @@ use crate::report::{SpecificationNotice, unrelated_in_words};
 const NAMED_POPULATIONS: usize = 3;
 
 /// Persons of a dataset that are looked up for one answer: those with the lowest hashes.
-const MAX_COUNTED_PERSONS: u64 = 1 << 20;
+const MAX_COUNTED_PERSONS: u64 = 1 << 17;
 
 /// Places that an answer names.
 const MAX_NAMED_PLACES: usize = 100;

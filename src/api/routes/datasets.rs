@@ -162,7 +162,7 @@ impl PersonIdentity {
 /// What was published before of the persons of a dataset.
 #[derive(Serialize, ToSchema)]
 struct PublishedBefore {
-    /// The persons that stand in a release, by the key system that finds most of them; of more than 1,048,576 persons, those with the
+    /// The persons that stand in a release, by the key system that finds most of them; of more than 131,072 persons, those with the
     /// lowest hashes are counted. Null where persons are not identified.
     persons: Option<ManifestRatio>,
     /// Whether an equal table was published.
