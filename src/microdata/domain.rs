@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use rayon::prelude::*;
+
 use super::value::AttributeType;
 
 /// Byte strings stored one behind the other.
@@ -64,6 +66,11 @@ impl Arena {
     /// All values, in order.
     pub fn iter(&self) -> impl Iterator<Item = &[u8]> {
         (0..self.len()).map(|index| self.get(index))
+    }
+
+    /// The same for all processors, each of which takes at least `least` at once.
+    pub(crate) fn par_iter(&self, least: usize) -> impl IndexedParallelIterator<Item = &[u8]> {
+        (0..self.len()).into_par_iter().with_min_len(least).map(|index| self.get(index))
     }
 
     /// The bytes that the values take together.

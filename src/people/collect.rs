@@ -3,12 +3,14 @@
 use std::io;
 use std::path::Path;
 
+use rayon::prelude::*;
+
 use super::blocks::{ScanError, blocks};
 use super::cells::{CellChunk, CellFile};
 use super::evidence::{Evidence, SystemEvidence};
 use super::fold::Fold;
 use super::hash::{HashOfHashes, KeyedHash, KeyedHasher, SumHasher};
-use super::keys::{KeyComponents, RowKey, SystemColumns};
+use super::keys::{KeyComponents, ROWS_AT_ONCE, RowKey, SystemColumns};
 use super::signatures::signatures;
 use super::sorter::ExternalSorter;
 use crate::control::{Cancelled, Control};
@@ -86,13 +88,11 @@ pub struct EvidenceCollector<H> {
     /// Rows of the table, and those of them that count.
     seen: u64,
     rows: u64,
-    table: u128,
+    content: RowSums,
     systems: Vec<SystemCollector>,
     /// The columns that are no keys, and the sum of the cells of each.
     free: Vec<usize>,
     sums: Vec<u128>,
-    /// Per column what stands in it of which row.
-    contents: Vec<u128>,
     cells: CellFile,
 }
 
@@ -104,9 +104,9 @@ impl<H: KeyedHasher> EvidenceCollector<H> {
         };
         let free: Vec<usize> = (0..layout.names.len()).filter(|column| !is_key(column)).collect();
         let systems = layout.systems.iter().map(|_| SystemCollector::new(&layout, spool)).collect();
-        let (sums, contents) = (vec![0; free.len()], vec![0; layout.names.len()]);
+        let (sums, content) = (vec![0; free.len()], RowSums::new(layout.names.len()));
         let cells = CellFile::new(spool, free.len());
-        Self { hasher, layout, seen: 0, rows: 0, table: 0, systems, free, sums, contents, cells }
+        Self { hasher, layout, seen: 0, rows: 0, content, systems, free, sums, cells }
     }
 
     /// Takes the next rows; of these only those for which `counts` says so.
@@ -119,8 +119,8 @@ impl<H: KeyedHasher> EvidenceCollector<H> {
         let cell = |column: usize, row: usize| hashes[column][chunk.columns[column].codes().get(row) as usize];
         for (system, columns) in self.systems.iter_mut().zip(&self.layout.systems) {
             let components = KeyComponents::new(&self.hasher, columns, chunk);
-            for &row in &kept {
-                let key = match components.key(row) {
+            for (&row, key) in kept.iter().zip(components.keys(&kept)) {
+                let key = match key {
                     Ok(key) => key,
                     Err(column) => {
                         system.keyless.get_or_insert(KeylessRow { row: self.seen + row as u64 + 1, column });
@@ -136,14 +136,12 @@ impl<H: KeyedHasher> EvidenceCollector<H> {
             }
         }
         let hasher = SumHasher::new(b"row\0");
-        for &row in &kept {
-            let whole = (0..hashes.len()).fold(0_u128, |sum, column| sum.wrapping_add(cell(column, row)));
-            let whole = hasher.hash(whole);
-            self.table = self.table.wrapping_add(whole);
-            for (column, content) in self.contents.iter_mut().enumerate() {
-                *content = content.wrapping_add(whole.wrapping_mul(cell(column, row)));
-            }
-        }
+        let sums = kept.par_chunks(ROWS_AT_ONCE).map(|rows| {
+            let mut sums = RowSums::new(hashes.len());
+            rows.iter().for_each(|row| sums.add(&hasher, |column| cell(column, *row)));
+            sums
+        });
+        sums.collect::<Vec<RowSums>>().into_iter().for_each(|sums| self.content.merge(sums));
         let mut columns = Vec::with_capacity(self.free.len());
         for (&column, sum) in self.free.iter().zip(&mut self.sums) {
             let values = kept.iter().map(|row| chunk.columns[column].codes().get(*row));
@@ -171,13 +169,14 @@ impl<H: KeyedHasher> EvidenceCollector<H> {
             let found = system.finish(&self.layout, |hashes| put(&columns.system, hashes))?;
             evidence.systems.insert(columns.system.clone(), found);
         }
-        evidence.table = Some(KeyedHash(SumHasher::new(b"table\0").hash(self.table)));
+        let RowSums { table, contents } = self.content;
+        evidence.table = Some(KeyedHash(SumHasher::new(b"table\0").hash(table)));
         let content = |sum: &u128| {
             let mut hash = HashOfHashes::new(b"content\0");
-            [self.table, *sum].into_iter().for_each(|sum| hash.update(sum));
+            [table, *sum].into_iter().for_each(|sum| hash.update(sum));
             KeyedHash(hash.finish())
         };
-        evidence.contents = self.layout.names.iter().cloned().zip(self.contents.iter().map(content)).collect();
+        evidence.contents = self.layout.names.iter().cloned().zip(contents.iter().map(content)).collect();
         let chosen = chosen(&mut self.cells, &self.sums)?;
         evidence.blocks = blocks(&mut self.cells, &chosen, control)?;
         evidence.signatures = signatures(&mut self.cells, &chosen, control)?;
@@ -185,12 +184,43 @@ impl<H: KeyedHasher> EvidenceCollector<H> {
     }
 }
 
+/// Sums over the rows of a table.
+struct RowSums {
+    /// Of the rows.
+    table: u128,
+    /// Per column of what stands in it of which row.
+    contents: Vec<u128>,
+}
+
+impl RowSums {
+    fn new(columns: usize) -> Self {
+        Self { table: 0, contents: vec![0; columns] }
+    }
+
+    /// Adds the row with these cells.
+    fn add(&mut self, hasher: &SumHasher, cell: impl Fn(usize) -> u128) {
+        let whole = (0..self.contents.len()).fold(0_u128, |sum, column| sum.wrapping_add(cell(column)));
+        let whole = hasher.hash(whole);
+        self.table = self.table.wrapping_add(whole);
+        for (column, content) in self.contents.iter_mut().enumerate() {
+            *content = content.wrapping_add(whole.wrapping_mul(cell(column)));
+        }
+    }
+
+    /// Adds other rows.
+    fn merge(&mut self, others: Self) {
+        self.table = self.table.wrapping_add(others.table);
+        self.contents.iter_mut().zip(others.contents).for_each(|(sum, other)| *sum = sum.wrapping_add(other));
+    }
+}
+
 /// Per code of a column the hash of its cells. A missing cell is as an empty one: formats differ in which of them they
 /// have.
 fn cell_hashes(hasher: &impl KeyedHasher, column: &ChunkColumn) -> Vec<u128> {
     let hash = |text: &str| hasher.keyed("cell", &[Fold::Standard.apply(text).as_bytes()]).0;
-    let values = column.values().iter().map(|value| hash(&String::from_utf8_lossy(value)));
-    std::iter::once(hash("")).chain(values).collect()
+    let mut hashes = vec![hash("")];
+    hashes.par_extend(column.values().par_iter(ROWS_AT_ONCE).map(|value| hash(&String::from_utf8_lossy(value))));
+    hashes
 }
 
 /// Of many columns those that say most of rows: with at most n/2 values those that have most, then those with more.
@@ -218,8 +248,9 @@ struct KeylessRow {
 struct SystemCollector {
     keyless: Option<KeylessRow>,
     keyless_rows: u64,
+    /// Their rows, with whether the key is written as it is folded.
     persons: ExternalSorter,
-    /// The keys as they are written, by which the rows of a person are counted.
+    /// Of keys that are written otherwise. The rows of a person are counted by how its key is written.
     spellings: ExternalSorter,
     /// The records, where a record key distinguishes the rows of a person.
     records: Option<ExternalSorter>,
@@ -247,8 +278,8 @@ impl SystemCollector {
     }
 
     fn add(&mut self, key: RowKey, row: u64, record: impl Iterator<Item = u128>) -> io::Result<()> {
-        self.persons.push(key.person, row)?;
-        self.spellings.push(key.spelling, row)?;
+        self.persons.push(key.person, row << 1 | u64::from(key.spelling.is_none()))?;
+        key.spelling.map_or(Ok(()), |spelling| self.spellings.push(spelling, row))?;
         self.record = key.person;
         if let Some(records) = &mut self.records {
             let mut hash = HashOfHashes::new(b"record\0");
@@ -268,8 +299,13 @@ impl SystemCollector {
             let column = layout.names[column].clone();
             return Err(EvidenceError::MissingKey { row, column, rows: self.keyless_rows });
         }
-        check_rows(self.spellings, layout.max_rows_per_person)?;
-        let persons = put_persons(self.persons, put)?;
+        let mut of_one_key = RowsOfKeys::new(layout.max_rows_per_person);
+        let persons = put_persons(self.persons, &mut of_one_key, put)?;
+        self.spellings.finish(|spelling, row| -> io::Result<()> {
+            of_one_key.count(spelling, row);
+            Ok(())
+        })?;
+        of_one_key.check()?;
         // of rows that one hash stands for it is not known which cell belongs to which
         let is_distinguished = match self.records {
             Some(records) => !has_repeated(records)?,
@@ -290,13 +326,17 @@ struct WrittenPersons {
 /// Hands over the persons, each once.
 fn put_persons(
     sorted: ExternalSorter,
+    of_one_key: &mut RowsOfKeys,
     mut put: impl FnMut(&[KeyedHash]) -> Result<(), EvidenceError>,
 ) -> Result<WrittenPersons, EvidenceError> {
     let mut counts = WrittenPersons { persons: 0, rows: 0 };
     let mut piece: Vec<KeyedHash> = Vec::with_capacity(PERSONS_AT_ONCE);
     let mut last = None;
-    sorted.finish(|hash, _| -> Result<(), EvidenceError> {
+    sorted.finish(|hash, row| -> Result<(), EvidenceError> {
         counts.rows += 1;
+        if row & 1 == 1 {
+            of_one_key.count(hash, row >> 1);
+        }
         if last != Some(hash) {
             last = Some(hash);
             counts.persons += 1;
@@ -314,20 +354,35 @@ fn put_persons(
     Ok(counts)
 }
 
-/// Checks how many rows have one key; the error names the first row too many.
-fn check_rows(sorted: ExternalSorter, limit: u64) -> Result<(), EvidenceError> {
-    let (mut last, mut number, mut found) = (None, 0_u64, 0_u64);
-    let mut first_wrong: Option<u64> = None;
-    sorted.finish(|hash, row| -> io::Result<()> {
-        number = if last == Some(hash) { number + 1 } else { 1 };
-        last = Some(hash);
-        found = found.max(number);
-        if number == limit + 1 {
-            first_wrong = Some(first_wrong.map_or(row, |earlier| earlier.min(row)));
+/// How many rows have one key.
+struct RowsOfKeys {
+    limit: u64,
+    last: Option<u128>,
+    rows: u64,
+    /// The most rows of a key.
+    most: u64,
+    /// The first row too many.
+    first_wrong: Option<u64>,
+}
+
+impl RowsOfKeys {
+    const fn new(limit: u64) -> Self {
+        Self { limit, last: None, rows: 0, most: 0, first_wrong: None }
+    }
+
+    /// Counts a row; those of a key come one after the other, in their order.
+    fn count(&mut self, key: u128, row: u64) {
+        self.rows = if self.last.replace(key) == Some(key) { self.rows + 1 } else { 1 };
+        self.most = self.most.max(self.rows);
+        if self.rows == self.limit + 1 {
+            self.first_wrong = Some(self.first_wrong.map_or(row, |earlier| earlier.min(row)));
         }
-        Ok(())
-    })?;
-    first_wrong.map_or(Ok(()), |row| Err(EvidenceError::TooManyRows { row, limit, found }))
+    }
+
+    fn check(self) -> Result<(), EvidenceError> {
+        let Self { limit, most: found, .. } = self;
+        self.first_wrong.map_or(Ok(()), |row| Err(EvidenceError::TooManyRows { row, limit, found }))
+    }
 }
 
 fn has_repeated(sorted: ExternalSorter) -> io::Result<bool> {

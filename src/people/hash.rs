@@ -47,7 +47,7 @@ impl<'de> Deserialize<'de> for KeyedHash {
 }
 
 /// The keyed hash of a tenant. Its key is outside the store.
-pub trait KeyedHasher {
+pub trait KeyedHasher: Sync {
     /// The first 16 bytes of the keyed hash of the label, a zero byte, and each text behind its length in four bytes.
     fn keyed(&self, label: &str, texts: &[&[u8]]) -> KeyedHash;
 }

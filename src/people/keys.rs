@@ -2,11 +2,15 @@
 
 use std::borrow::Cow;
 
+use rayon::prelude::*;
 use unicode_normalization::UnicodeNormalization;
 
 use super::fold::Fold;
 use super::hash::{KeyedHash, KeyedHasher};
 use crate::microdata::{Chunk, ChunkColumn};
+
+/// Rows or values that a processor hashes at once.
+pub(super) const ROWS_AT_ONCE: usize = 1 << 12;
 
 /// The columns of a key system in a table.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -31,8 +35,8 @@ impl SystemColumns {
 #[derive(Clone, Copy)]
 pub(super) struct RowKey {
     pub(super) person: u128,
-    /// The hash of the key as it counts as written.
-    pub(super) spelling: u128,
+    /// The hash of the key as it counts as written, where it is written otherwise than it is folded.
+    pub(super) spelling: Option<u128>,
 }
 
 /// The components of the keys of a chunk, by code.
@@ -79,20 +83,26 @@ impl<'a, H: KeyedHasher + ?Sized> KeyComponents<'a, H> {
     pub(super) fn new(hasher: &'a H, system: &SystemColumns, chunk: &'a Chunk) -> Self {
         let column = |&number: &usize| {
             let column = &chunk.columns[number];
-            let texts = column.values().iter().map(|value| ComponentTexts::new(system.fold, value));
-            ComponentColumn { number, column, texts: std::iter::once(None).chain(texts).collect() }
+            let mut texts = vec![None];
+            texts.par_extend(
+                column.values().par_iter(ROWS_AT_ONCE).map(|value| ComponentTexts::new(system.fold, value)),
+            );
+            ComponentColumn { number, column, texts }
         };
         Self { hasher, system: system.system.clone(), columns: system.columns.iter().map(column).collect() }
+    }
+
+    /// The key of each of some rows, or the column that it has no value of.
+    pub(super) fn keys(&self, rows: &[usize]) -> Vec<Result<RowKey, usize>> {
+        rows.par_iter().with_min_len(ROWS_AT_ONCE).map(|row| self.key(*row)).collect()
     }
 
     /// The key of a row, or the column that it has no value of.
     pub(super) fn key(&self, row: usize) -> Result<RowKey, usize> {
         let texts = self.texts(row)?;
         let person = self.person(&texts);
-        let spelling = match texts.iter().any(|texts| texts.spelling.is_some()) {
-            true => self.keyed("spelling", texts.iter().map(|texts| texts.spelling())),
-            false => person,
-        };
+        let is_other = texts.iter().any(|texts| texts.spelling.is_some());
+        let spelling = is_other.then(|| self.keyed("spelling", texts.iter().map(|texts| texts.spelling())));
         Ok(RowKey { person, spelling })
     }
 
@@ -122,5 +132,5 @@ pub fn person_hashes<H: KeyedHasher + ?Sized>(
 ) -> Vec<Option<KeyedHash>> {
     let components = KeyComponents::new(hasher, system, chunk);
     let person = |row| components.texts(row).ok().map(|texts| KeyedHash(components.person(&texts)));
-    (0..chunk.rows as usize).map(person).collect()
+    (0..chunk.rows as usize).into_par_iter().with_min_len(ROWS_AT_ONCE).map(person).collect()
 }

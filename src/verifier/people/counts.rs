@@ -4,7 +4,7 @@
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 use std::fs::File;
-use std::io;
+use std::io::{self, BufWriter, Read, Seek, Write};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
@@ -132,7 +132,7 @@ impl CountedRun {
 
 /// Different hashes in their order, in a file without a name where they are many.
 pub struct SortedHashes {
-    file: tempfile::SpooledTempFile,
+    file: BufWriter<tempfile::SpooledTempFile>,
     len: u64,
 }
 
@@ -141,12 +141,12 @@ const SORTED_BYTES: usize = 1 << 20;
 
 impl SortedHashes {
     pub(super) fn new(folder: &Path) -> Self {
-        Self { file: tempfile::spooled_tempfile_in(SORTED_BYTES, folder), len: 0 }
+        Self { file: BufWriter::new(tempfile::spooled_tempfile_in(SORTED_BYTES, folder)), len: 0 }
     }
 
     pub(super) fn push(&mut self, hash: u128) -> io::Result<()> {
         self.len += 1;
-        io::Write::write_all(&mut self.file, &hash.to_be_bytes())
+        self.file.write_all(&hash.to_be_bytes())
     }
 
     /// How many there are.
@@ -170,11 +170,13 @@ impl SortedHashes {
         most: usize,
         mut take: impl FnMut(&[u128]) -> Result<(), E>,
     ) -> Result<(), E> {
-        io::Seek::rewind(&mut self.file)?;
+        self.file.flush()?;
+        let file = self.file.get_mut();
+        file.rewind()?;
         let mut left = self.len as usize;
         while left > 0 {
             let mut bytes = vec![0; left.min(most) * 16];
-            io::Read::read_exact(&mut self.file, &mut bytes)?;
+            file.read_exact(&mut bytes)?;
             let hashes: Vec<u128> = bytes.as_chunks::<16>().0.iter().map(|of| u128::from_be_bytes(*of)).collect();
             take(&hashes)?;
             left -= hashes.len();

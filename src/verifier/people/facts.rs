@@ -5,6 +5,7 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
+use rayon::prelude::*;
 use sha2::block_api::compress256;
 use sha2::{Digest, Sha256};
 use unicode_normalization::UnicodeNormalization;
@@ -15,6 +16,9 @@ use super::fold::{KeyFold, fold};
 use super::marks::{AuditedMark, FreeColumns, derive_marks};
 use crate::control::{Cancelled, Control};
 use crate::microdata::{Chunk, ChunkColumn};
+
+/// Rows or values that a processor hashes at once.
+const ROWS_AT_ONCE: usize = 1 << 12;
 
 /// The columns of a key system in a table.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -41,7 +45,7 @@ pub struct RowsLayout {
 }
 
 /// The rows of a dataset, of which a release publishes some or all.
-pub trait AuditedRows {
+pub trait AuditedRows: Sync {
     /// Why rows cannot be had, or are not what they should be.
     type Error: From<io::Error> + From<Cancelled> + From<PeopleClaimError>;
 
@@ -147,7 +151,7 @@ pub(super) fn first_half(digest: &[u8]) -> u128 {
 pub(super) fn hashed_cells<R: AuditedRows>(rows: &R, column: &ChunkColumn) -> Vec<u128> {
     let cell = |text: &str| rows.hash(&message("cell", &[fold(text, KeyFold::Standard).as_bytes()]));
     let mut cells = vec![cell("")];
-    cells.extend(column.values().iter().map(|value| cell(&String::from_utf8_lossy(value))));
+    cells.par_extend(column.values().par_iter(ROWS_AT_ONCE).map(|value| cell(&String::from_utf8_lossy(value))));
     cells
 }
 
@@ -158,8 +162,8 @@ pub(super) fn code(column: &ChunkColumn, row: usize) -> usize {
 /// The key of a row in one key system.
 struct Key {
     person: u128,
-    /// Of the key as it is written.
-    written: u128,
+    /// Of the key as it is written, where it is written otherwise than it is folded.
+    written: Option<u128>,
 }
 
 /// Per component and code the folded text and the text as written.
@@ -170,12 +174,18 @@ impl Components {
         let text = |value: &[u8]| {
             let text = String::from_utf8_lossy(value);
             let folded = fold(&text, system.fold);
-            let written = if system.fold == KeyFold::Exact { folded.clone() } else { text.nfc().collect() };
+            let written = match system.fold {
+                KeyFold::Exact => folded.clone(),
+                // ASCII is composed
+                _ if text.is_ascii() => text.into_owned(),
+                _ => text.nfc().collect(),
+            };
             (!folded.is_empty()).then_some((folded, written))
         };
         let texts = |column: &usize| {
-            let values = chunk.columns[*column].values().iter().map(text);
-            [None].into_iter().chain(values).collect()
+            let mut texts = vec![None];
+            texts.par_extend(chunk.columns[*column].values().par_iter(ROWS_AT_ONCE).map(text));
+            texts
         };
         Self(system.columns.iter().map(texts).collect())
     }
@@ -189,14 +199,19 @@ impl Components {
         }
         let person = rows.hash(&message("person", &folded));
         let is_as_written = folded[1..] == written[..];
-        let written = if is_as_written { person } else { rows.hash(&message("written", &written)) };
+        let written = (!is_as_written).then(|| rows.hash(&message("written", &written)));
         Some(Key { person, written })
     }
 }
 
+/// What a row whose key is written as it is folded adds to the number of a person, which has the rows in its lower half.
+const WRITTEN_AS_FOLDED: u64 = 1 << 32;
+
 /// What is summed and counted of one key system.
 struct SystemSums {
+    /// The rows of each person, and those of them whose keys are written as they are folded.
     persons: HashCounts,
+    /// The rows of each other way to write a key.
     written: HashCounts,
     records: HashCounts,
     columns: Vec<u128>,
@@ -271,11 +286,17 @@ impl TableSums {
         self.rows += of.kept.len() as u64;
         for (system, sums) in layout.systems.iter().zip(&mut self.systems) {
             let components = Components::new(system, of.chunk);
-            for &row in of.kept {
-                let key = components.key(rows, system, of.chunk, row);
+            let keys = of.kept.par_iter().with_min_len(ROWS_AT_ONCE);
+            let keys: Vec<Option<Key>> = keys.map(|row| components.key(rows, system, of.chunk, *row)).collect();
+            for (&row, key) in of.kept.iter().zip(keys) {
                 let key = key.ok_or_else(|| PeopleClaimError::NoKey(system.name.clone()))?;
-                sums.persons.add(key.person, 1)?;
-                sums.written.add(key.written, 1)?;
+                match key.written {
+                    None => sums.persons.add(key.person, 1 + WRITTEN_AS_FOLDED)?,
+                    Some(written) => {
+                        sums.persons.add(key.person, 1)?;
+                        sums.written.add(written, 1)?;
+                    }
+                }
                 let mut record = key.person;
                 if !layout.record_key.is_empty() {
                     let cells = layout.record_key.iter().map(|column| of.cell(*column, row));
@@ -287,13 +308,22 @@ impl TableSums {
                 }
             }
         }
-        for &row in of.kept {
-            let cells = (0..layout.columns).map(|column| of.cell(column, row));
-            let whole = row_digest(cells.fold(0, u128::wrapping_add));
-            self.table = self.table.wrapping_add(whole);
-            for (column, sum) in self.contents.iter_mut().enumerate() {
-                *sum = sum.wrapping_add(whole.wrapping_mul(of.cell(column, row)));
+        let of_rows = |rows: &[usize]| {
+            let (mut table, mut contents) = (0_u128, vec![0_u128; layout.columns]);
+            for &row in rows {
+                let cells = (0..layout.columns).map(|column| of.cell(column, row));
+                let whole = row_digest(cells.fold(0, u128::wrapping_add));
+                table = table.wrapping_add(whole);
+                for (column, sum) in contents.iter_mut().enumerate() {
+                    *sum = sum.wrapping_add(whole.wrapping_mul(of.cell(column, row)));
+                }
             }
+            (table, contents)
+        };
+        let sums: Vec<(u128, Vec<u128>)> = of.kept.par_chunks(ROWS_AT_ONCE).map(of_rows).collect();
+        for (table, contents) in sums {
+            self.table = self.table.wrapping_add(table);
+            self.contents.iter_mut().zip(contents).for_each(|(sum, of)| *sum = sum.wrapping_add(of));
         }
         Ok(())
     }
@@ -308,6 +338,11 @@ impl SystemSums {
         folder: &Path,
     ) -> Result<SystemFacts, E> {
         let mut most = 0;
+        let mut persons = SortedHashes::new(folder);
+        self.persons.finish(|person, times| {
+            most = most.max(times / WRITTEN_AS_FOLDED);
+            persons.push(person)
+        })?;
         self.written.finish(|_, times| -> io::Result<()> {
             most = most.max(times);
             Ok(())
@@ -315,8 +350,6 @@ impl SystemSums {
         if most > layout.max_rows_per_person {
             return Err(PeopleClaimError::TooManyRows(system.name.clone()).into());
         }
-        let mut persons = SortedHashes::new(folder);
-        self.persons.finish(|person, _| persons.push(person))?;
         let mut is_repeated = false;
         self.records.finish(|_, times| -> io::Result<()> {
             is_repeated |= times > 1;

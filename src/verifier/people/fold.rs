@@ -21,13 +21,29 @@ pub enum KeyFold {
 /// The spelling that stands for a text.
 pub(super) fn fold(text: &str, how: KeyFold) -> String {
     // ASCII is composed, and nothing of it is invisible
-    let composed = if text.is_ascii() { text.to_owned() } else { text.nfkc().collect() };
-    if how == KeyFold::Exact {
-        return composed;
+    let mut spaced = match text.is_ascii() {
+        true if how == KeyFold::Exact => return text.to_owned(),
+        true => single_spaced(text.chars().map(|c| c.to_ascii_lowercase()), text.len()),
+        false => {
+            let composed: String = text.nfkc().collect();
+            if how == KeyFold::Exact {
+                return composed;
+            }
+            single_spaced(caseless_and_visible(&composed).chars(), composed.len())
+        }
+    };
+    match how {
+        KeyFold::Alphanumeric => spaced.retain(is_letter_or_number),
+        KeyFold::Digits => spaced.retain(|c| c.is_ascii_digit()),
+        KeyFold::Standard | KeyFold::Exact => {}
     }
-    let caseless = if text.is_ascii() { composed.to_ascii_lowercase() } else { caseless_and_visible(&composed) };
-    let mut spaced = String::with_capacity(caseless.len());
-    for c in caseless.chars() {
+    full_date(&spaced).or_else(|| shortest_number(&spaced)).unwrap_or(spaced)
+}
+
+/// White space within as one space each, and none around.
+fn single_spaced(letters: impl Iterator<Item = char>, bytes: usize) -> String {
+    let mut spaced = String::with_capacity(bytes);
+    for c in letters {
         match c {
             c if c.is_whitespace() || matches!(c, '\u{1c}'..='\u{1f}') => {
                 if !spaced.is_empty() && !spaced.ends_with(' ') {
@@ -38,15 +54,13 @@ pub(super) fn fold(text: &str, how: KeyFold) -> String {
         }
     }
     spaced.truncate(spaced.trim_end_matches(' ').len());
-    let group = |c: char| c.general_category_group();
-    match how {
-        KeyFold::Alphanumeric => {
-            spaced.retain(|c| matches!(group(c), GeneralCategoryGroup::Letter | GeneralCategoryGroup::Number));
-        }
-        KeyFold::Digits => spaced.retain(|c| c.is_ascii_digit()),
-        KeyFold::Standard | KeyFold::Exact => {}
-    }
-    full_date(&spaced).or_else(|| shortest_number(&spaced)).unwrap_or(spaced)
+    spaced
+}
+
+fn is_letter_or_number(c: char) -> bool {
+    let group = || c.general_category_group();
+    c.is_ascii_alphanumeric()
+        || !c.is_ascii() && matches!(group(), GeneralCategoryGroup::Letter | GeneralCategoryGroup::Number)
 }
 
 fn caseless_and_visible(composed: &str) -> String {
