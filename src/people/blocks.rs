@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 use std::io;
 
+use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::cells::{CellChunk, CellFile};
@@ -53,33 +54,32 @@ pub(super) enum ScanError {
 }
 
 /// The blocks of the chosen columns.
-pub(super) fn blocks(cells: &mut CellFile, chosen: &[usize], control: &Control) -> Result<Vec<Block>, ScanError> {
-    let (mut found, mut table) = (Vec::new(), SurpriseTable::default());
-    for (number, &by) in chosen.iter().enumerate() {
-        let values = cells.lowest(by, VALUES)?;
-        let mut counter = cells.counter();
-        for chunk in 0..cells.chunks() {
-            let rows = numbered_rows(&cells.read(chunk, by)?, &values);
-            for (other, &column) in chosen.iter().enumerate().filter(|(_, column)| **column != by) {
-                control.check()?;
-                count(&rows, &cells.read(chunk, column)?, (other * VALUES) as u64, &mut counter)?;
-            }
+pub(super) fn blocks(cells: &CellFile, chosen: &[usize], control: &Control) -> Result<Vec<Block>, ScanError> {
+    let lowest = chosen.par_iter().map(|column| cells.lowest(*column, VALUES));
+    let lowest: Vec<Vec<u128>> = lowest.collect::<io::Result<_>>()?;
+    let mut counter = cells.counter();
+    for chunk in 0..cells.chunks() {
+        let columns = chosen.par_iter().map(|column| cells.read(chunk, *column));
+        let columns: Vec<CellChunk> = columns.collect::<io::Result<_>>()?;
+        for (by, values) in lowest.iter().enumerate() {
+            control.check()?;
+            count(&columns, by, values, &mut counter)?;
         }
-        let mut open: Option<OpenBlock> = None;
-        let first_pair = number * chosen.len();
-        counter.finish(|key, times| -> Result<(), ScanError> {
-            let block = (key >> (u128::BITS - NUMBER_BITS)) as usize;
-            if open.as_ref().is_none_or(|of| of.number != block) {
-                let next = OpenBlock::new(block, values[block % VALUES]);
-                found.extend(open.replace(next).and_then(|full| full.close(first_pair, &mut table)));
-            }
-            if let Some(of) = &mut open {
-                of.push(key, times, &mut table);
-            }
-            Ok(())
-        })?;
-        found.extend(open.and_then(|last| last.close(first_pair, &mut table)));
     }
+    let (mut found, mut table) = (Vec::new(), SurpriseTable::default());
+    let mut open: Option<OpenBlock> = None;
+    counter.finish(|key, times| -> Result<(), ScanError> {
+        let number = (key >> (u128::BITS - NUMBER_BITS)) as usize;
+        if open.as_ref().is_none_or(|of| of.number != number) {
+            let next = OpenBlock::new(number, lowest[number / VALUES / chosen.len()][number % VALUES]);
+            found.extend(open.replace(next).and_then(|full| full.close(&mut table)));
+        }
+        if let Some(of) = &mut open {
+            of.push(key, times, &mut table);
+        }
+        Ok(())
+    })?;
+    found.extend(open.and_then(|last| last.close(&mut table)));
     Ok(found)
 }
 
@@ -97,26 +97,47 @@ fn numbered_rows(column: &CellChunk, values: &[u128]) -> Vec<NumberedRow> {
     column.codes.iter().enumerate().filter_map(row).collect()
 }
 
-/// Counts the cells of a column in the blocks of these rows.
-fn count(rows: &[NumberedRow], column: &CellChunk, first: u64, counter: &mut ExternalCounter) -> io::Result<()> {
-    let key = |value: u64, hash: u128| u128::from(first + value) << (u128::BITS - NUMBER_BITS) | hash >> NUMBER_BITS;
+/// Counts the cells of all other columns in the blocks of the column `by` with these values.
+fn count(columns: &[CellChunk], by: usize, values: &[u128], counter: &mut ExternalCounter) -> io::Result<()> {
+    let rows = numbered_rows(&columns[by], values);
+    let others: Vec<usize> = (0..columns.len()).filter(|other| *other != by).collect();
+    let first = |other: usize| ((by * columns.len() + other) * VALUES) as u64;
+    let counted = others.par_iter().map(|other| dense_counts(&rows, &columns[*other], first(*other)));
+    for (&other, counted) in others.iter().zip(counted.collect::<Vec<_>>()) {
+        let column = &columns[other];
+        let rare = |row: &NumberedRow| key(first(other) + u64::from(row.value), column.cell(row.row as usize));
+        match counted {
+            Some(counted) => counted.into_iter().try_for_each(|(key, times)| counter.add(key, times))?,
+            None => rows.iter().try_for_each(|row| counter.add_rare(rare(row)))?,
+        }
+    }
+    Ok(())
+}
+
+/// A cell in a block.
+fn key(block: u64, hash: u128) -> u128 {
+    u128::from(block) << (u128::BITS - NUMBER_BITS) | hash >> NUMBER_BITS
+}
+
+/// The number of each cell of a column in the blocks of these rows, of which `first` is the first one; in the order of the keys.
+/// `None` where the column has too many values.
+fn dense_counts(rows: &[NumberedRow], column: &CellChunk, first: u64) -> Option<Vec<(u128, u64)>> {
     let distinct = column.hashes.len();
     if distinct * VALUES > MAX_DENSE_COUNTS {
-        return rows.iter().try_for_each(|row| counter.add_rare(key(row.value.into(), column.cell(row.row as usize))));
+        return None;
     }
     let mut counts = vec![0_u32; distinct * VALUES];
     for row in rows {
         counts[usize::from(row.value) * distinct + usize::from(column.codes[row.row as usize])] += 1;
     }
-    // the keys in their order, for the counter
     let mut codes: Vec<usize> = (0..distinct).collect();
     codes.sort_unstable_by_key(|code| column.hashes[*code]);
-    for (value, counts) in counts.chunks_exact(distinct.max(1)).enumerate() {
-        for &code in codes.iter().filter(|code| counts[**code] > 0) {
-            counter.add(key(value as u64, column.hashes[code]), counts[code].into())?;
-        }
-    }
-    Ok(())
+    let blocks = counts.chunks_exact(distinct.max(1)).zip(first..);
+    let counted = blocks.flat_map(|(counts, block)| {
+        let seen = codes.iter().filter(|code| counts[**code] > 0);
+        seen.map(move |code| (key(block, column.hashes[*code]), u64::from(counts[*code])))
+    });
+    Some(counted.collect())
 }
 
 /// A block whose cells arrive in their order.
@@ -158,12 +179,12 @@ impl OpenBlock {
     }
 
     /// Most blocks say nothing, and are not hashed.
-    fn close(mut self, first_pair: usize, table: &mut SurpriseTable) -> Option<Block> {
+    fn close(mut self, table: &mut SurpriseTable) -> Option<Block> {
         let surprise = table.surprise(self.counts);
         (surprise >= MIN_BLOCK_SURPRISE).then(|| Block {
             mark: KeyedHash(self.hashed().finish()),
             surprise: surprise.try_into().unwrap_or(u32::MAX),
-            pair: (first_pair + self.number / VALUES) as u16,
+            pair: (self.number / VALUES) as u16,
         })
     }
 }
@@ -201,6 +222,6 @@ mod tests {
             hash.update(u128::from(cell) << NUMBER_BITS);
             hash.update((cell % 3 + 1).into());
         }
-        assert_eq!(block.close(0, &mut table).unwrap().mark, KeyedHash(hash.finish()));
+        assert_eq!(block.close(&mut table).unwrap().mark, KeyedHash(hash.finish()));
     }
 }

@@ -135,23 +135,27 @@ impl CellFile {
     }
 
     /// A column of a chunk.
-    pub(super) fn read(&mut self, chunk: usize, column: usize) -> io::Result<CellChunk> {
+    pub(super) fn read(&self, chunk: usize, column: usize) -> io::Result<CellChunk> {
         let ChunkPlace { start, hashes, rows } = self.places[chunk][column];
-        let mut bytes = vec![0; hashes * HASH_BYTES + rows * CODE_BYTES];
+        let mut codes = vec![0; rows * CODE_BYTES];
+        self.bytes.read(&mut codes, start + (hashes * HASH_BYTES) as u64)?;
+        let codes = codes.as_chunks::<CODE_BYTES>().0.iter().map(|bytes| u16::from_be_bytes(*bytes)).collect();
+        Ok(CellChunk { hashes: self.hashes(chunk, column)?, codes })
+    }
+
+    /// The hashes that occur in a column of a chunk.
+    fn hashes(&self, chunk: usize, column: usize) -> io::Result<Vec<u128>> {
+        let ChunkPlace { start, hashes, .. } = self.places[chunk][column];
+        let mut bytes = vec![0; hashes * HASH_BYTES];
         self.bytes.read(&mut bytes, start)?;
-        let (of_hashes, of_codes) = bytes.split_at(hashes * HASH_BYTES);
-        let (hashes, codes) = (of_hashes.as_chunks::<HASH_BYTES>().0, of_codes.as_chunks::<CODE_BYTES>().0);
-        Ok(CellChunk {
-            hashes: hashes.iter().map(|bytes| u128::from_be_bytes(*bytes)).collect(),
-            codes: codes.iter().map(|bytes| u16::from_be_bytes(*bytes)).collect(),
-        })
+        Ok(bytes.as_chunks::<HASH_BYTES>().0.iter().map(|bytes| u128::from_be_bytes(*bytes)).collect())
     }
 
     /// How many different cells a column has.
-    pub(super) fn distinct(&mut self, column: usize) -> io::Result<u64> {
+    pub(super) fn distinct(&self, column: usize) -> io::Result<u64> {
         let mut counter = ExternalCounter::new(&self.folder);
         for chunk in 0..self.chunks() {
-            self.read(chunk, column)?.hashes.into_iter().try_for_each(|hash| counter.add(hash, 1))?;
+            self.hashes(chunk, column)?.into_iter().try_for_each(|hash| counter.add(hash, 1))?;
         }
         let mut distinct = 0;
         counter.finish(|_, _| -> io::Result<()> {
@@ -162,10 +166,10 @@ impl CellFile {
     }
 
     /// The lowest hashes of a column, at most as many as asked for.
-    pub(super) fn lowest(&mut self, column: usize, most: usize) -> io::Result<Vec<u128>> {
+    pub(super) fn lowest(&self, column: usize, most: usize) -> io::Result<Vec<u128>> {
         let mut lowest = BTreeSet::new();
         for chunk in 0..self.chunks() {
-            for hash in self.read(chunk, column)?.hashes {
+            for hash in self.hashes(chunk, column)? {
                 if lowest.len() < most || lowest.last().is_some_and(|last| hash < *last) {
                     lowest.insert(hash);
                 }

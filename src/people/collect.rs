@@ -159,7 +159,7 @@ impl<H: KeyedHasher> EvidenceCollector<H> {
     /// # Errors
     /// Rows without a key, a person with too many rows, no room on disk, or what `put` fails with.
     pub fn finish(
-        mut self,
+        self,
         control: &Control,
         mut put: impl FnMut(&str, &[KeyedHash]) -> Result<(), EvidenceError>,
     ) -> Result<Evidence, EvidenceError> {
@@ -177,9 +177,9 @@ impl<H: KeyedHasher> EvidenceCollector<H> {
             KeyedHash(hash.finish())
         };
         evidence.contents = self.layout.names.iter().cloned().zip(contents.iter().map(content)).collect();
-        let chosen = chosen(&mut self.cells, &self.sums)?;
-        evidence.blocks = blocks(&mut self.cells, &chosen, control)?;
-        evidence.signatures = signatures(&mut self.cells, &chosen, control)?;
+        let chosen = chosen(&self.cells, &self.sums)?;
+        evidence.blocks = blocks(&self.cells, &chosen, control)?;
+        evidence.signatures = signatures(&self.cells, &chosen, control)?;
         Ok(evidence)
     }
 }
@@ -224,7 +224,7 @@ fn cell_hashes(hasher: &impl KeyedHasher, column: &ChunkColumn) -> Vec<u128> {
 }
 
 /// Of many columns those that say most of rows: with at most n/2 values those that have most, then those with more.
-fn chosen(cells: &mut CellFile, sums: &[u128]) -> io::Result<Vec<usize>> {
+fn chosen(cells: &CellFile, sums: &[u128]) -> io::Result<Vec<usize>> {
     let mut order: Vec<usize> = (0..cells.columns()).collect();
     if order.len() > MAX_CHOSEN_COLUMNS {
         let distinct: Vec<u64> = order.iter().map(|column| cells.distinct(*column)).collect::<io::Result<_>>()?;

@@ -93,7 +93,7 @@ impl SampleCollector {
 
 /// The samples of whole rows, and of rows without each of the chosen columns.
 pub(super) fn signatures(
-    cells: &mut CellFile,
+    cells: &CellFile,
     chosen: &[usize],
     control: &Control,
 ) -> Result<Vec<SignatureSample>, ScanError> {

@@ -91,15 +91,16 @@ impl<'a> PartWriter<'a> {
         let mut chunk = render(0, head);
         for (number, first) in (0..rows.max(1)).step_by(CHUNK_ROWS).enumerate() {
             let mut next = None;
-            let (control, store, csv) = (self.control, &mut *self.store, &mut self.csv);
+            let (control, store) = (self.control, &mut *self.store);
             let len = rows.min(first + CHUNK_ROWS) - first;
+            self.csv.clear();
+            chunk.0.iter().for_each(|piece| self.csv.extend_from_slice(piece));
+            let (csv, hash) = (&self.csv, &mut hash);
             rayon::in_place_scope(|scope| {
                 if first + CHUNK_ROWS < rows {
                     scope.spawn(|_| next = Some(render(first + CHUNK_ROWS, Vec::new())));
                 }
-                csv.clear();
-                chunk.0.iter().for_each(|piece| csv.extend_from_slice(piece));
-                hash.update(&*csv);
+                scope.spawn(|_| hash.update(csv));
                 store.put(&file, number as u32, first as u64, len as u32, csv)
             })?;
             control.advance(len as u64)?;

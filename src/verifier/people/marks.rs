@@ -224,9 +224,11 @@ pub(super) fn derive_marks<R: AuditedRows>(
         for found in lists {
             samples.iter_mut().zip(found).for_each(|(sample, found)| sample.extend(found));
         }
+        let codes = |column: &usize| kept.iter().map(|row| code(&chunk.columns[*column], *row)).collect();
+        let codes: Vec<Vec<usize>> = columns.par_iter().map(codes).collect();
         for by in 0..columns.len() {
             control.check()?;
-            blocks.add(&of, by)?;
+            blocks.add(&cells, &codes, by)?;
         }
     }
     let samples: Vec<AuditedSample> = samples.into_iter().map(|sample| sample.found).collect();
@@ -254,32 +256,25 @@ impl BlockCounter {
         ((by * self.columns.len() + other) * BLOCKS_OF_COLUMN + value) as u64
     }
 
-    fn add(&mut self, of: &ChunkCells<'_>, by: usize) -> io::Result<()> {
-        let column = self.columns[by];
-        let value_of_code: Vec<Option<usize>> =
-            of.cells[column].iter().map(|cell| self.lowest[by].binary_search(cell).ok()).collect();
-        let value = |row: &usize| value_of_code[code(&of.chunk.columns[column], *row)].map(|value| (*row, value));
-        let rows: Vec<(usize, usize)> = of.kept.iter().filter_map(value).collect();
-        for other in (0..self.columns.len()).filter(|other| *other != by) {
-            let theirs = self.columns[other];
-            let codes = of.cells[theirs].len();
-            if codes * BLOCKS_OF_COLUMN > MAX_ARRAY {
-                for &(row, value) in &rows {
-                    self.counts.add(numbered(self.number(by, other, value), of.cell(theirs, row)), 1)?;
-                }
-                continue;
-            }
-            let mut array = vec![0_u64; codes * BLOCKS_OF_COLUMN];
-            for &(row, value) in &rows {
-                array[value * codes + code(&of.chunk.columns[theirs], row)] += 1;
-            }
-            let mut by_cell: Vec<usize> = (0..codes).collect();
-            by_cell.sort_unstable_by_key(|code| of.cells[theirs][*code]);
-            for (value, times) in array.chunks_exact(codes).enumerate() {
-                let number = self.number(by, other, value);
-                for &code in by_cell.iter().filter(|code| times[**code] > 0) {
-                    self.counts.add(numbered(number, of.cells[theirs][code]), times[code])?;
-                }
+    /// Adds rows to the blocks of a column. Of each column the rows have codes, and each code has a cell.
+    fn add(&mut self, cells: &[Vec<u128>], codes: &[Vec<usize>], by: usize) -> io::Result<()> {
+        let value = |cell: &u128| self.lowest[by].binary_search(cell).ok();
+        let value_of_code: Vec<Option<usize>> = cells[self.columns[by]].iter().map(value).collect();
+        let value = |(row, code): (usize, &usize)| value_of_code[*code].map(|value| (row, value));
+        let rows: Vec<(usize, usize)> = codes[by].iter().enumerate().filter_map(value).collect();
+        let others: Vec<usize> = (0..self.columns.len()).filter(|other| *other != by).collect();
+        let counted = others.par_iter().map(|&other| {
+            let first = self.number(by, other, 0);
+            counted_in_array(&rows, &codes[other], &cells[self.columns[other]], first)
+        });
+        for (&other, counted) in others.iter().zip(counted.collect::<Vec<_>>()) {
+            let cells = &cells[self.columns[other]];
+            match counted {
+                Some(counted) => counted.into_iter().try_for_each(|(key, times)| self.counts.add(key, times))?,
+                None => rows.iter().try_for_each(|&(row, value)| {
+                    let number = self.number(by, other, value);
+                    self.counts.add(numbered(number, cells[codes[other][row]]), 1)
+                })?,
             }
         }
         Ok(())
@@ -304,6 +299,31 @@ impl BlockCounter {
         found.extend(open.and_then(CountedBlock::mark));
         Ok(found)
     }
+}
+
+/// The rows of each cell of a column in blocks whose first number is `first`, in order; none where there are many cells.
+fn counted_in_array(
+    rows: &[(usize, usize)],
+    codes_of_rows: &[usize],
+    cells: &[u128],
+    first: u64,
+) -> Option<Vec<(u128, u64)>> {
+    let codes = cells.len();
+    if codes * BLOCKS_OF_COLUMN > MAX_ARRAY {
+        return None;
+    }
+    let mut array = vec![0_u64; codes * BLOCKS_OF_COLUMN];
+    for &(row, value) in rows {
+        array[value * codes + codes_of_rows[row]] += 1;
+    }
+    let mut by_cell: Vec<usize> = (0..codes).collect();
+    by_cell.sort_unstable_by_key(|code| cells[*code]);
+    let mut counted = Vec::new();
+    for (number, times) in (first..).zip(array.chunks_exact(codes)) {
+        let seen = by_cell.iter().filter(|code| times[**code] > 0);
+        counted.extend(seen.map(|code| (numbered(number, cells[*code]), times[*code])));
+    }
+    Some(counted)
 }
 
 /// A block with the rows of each of its cells.
