@@ -416,7 +416,7 @@ pub trait PeopleStore: Send + Sync {
     /// for one, could make that of a later attempt void.
     async fn void_announcements(&self, tenant: &str, job: Uuid, held: Option<LeaseToken>) -> Result<u64, StoreError>;
 
-    /// Makes announcements of jobs that do not run void, removes the persons and marks of some void coverages, and says how
-    /// many rows went.
+    /// Makes announcements of jobs that do not run void, removes the persons and marks of void coverages, and says how many
+    /// rows went. Others write meanwhile.
     async fn sweep_void_coverages(&self) -> Result<u64, StoreError>;
 }

@@ -20,6 +20,7 @@ pub(crate) mod repeats;
 pub(crate) mod series;
 pub(crate) mod tenants;
 pub(crate) mod turns;
+pub(crate) mod void_coverages;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -311,13 +312,15 @@ macro_rules! conformance {
                 an_upload_that_was_given_up_leaves_no_evidence
                 persons_are_found_by_key_system
                 marks_are_read_as_they_were_written
-                a_void_announcement_leaves_nothing
-                announcements_of_a_vanished_job_are_void
                 a_joined_announcement_goes_over_to_the_other
                 statements_are_judged_like_coverages
                 a_population_comes_with_its_statements
                 tickets_drawn_at_once_see_all_lower_ones
                 jobs_at_once_publish_no_person_twice;
+            void_coverages:
+                a_void_announcement_leaves_nothing
+                one_sweep_empties_all_void_coverages
+                announcements_of_a_vanished_job_are_void;
             ledger_readings:
                 the_ledger_moves_with_persons_and_marks
                 a_kept_reading_serves_while_it_holds

@@ -98,7 +98,12 @@ pub(super) async fn live(store: &dyn Store, population: &str, persons: &[u128], 
     id
 }
 
-async fn common(store: &dyn Store, tenant: &str, system: &str, persons: &[u128]) -> BTreeMap<CoverageId, u64> {
+pub(super) async fn common(
+    store: &dyn Store,
+    tenant: &str,
+    system: &str,
+    persons: &[u128],
+) -> BTreeMap<CoverageId, u64> {
     let persons: Vec<KeyedHash> = persons.iter().copied().map(hash).collect();
     store.common_persons(tenant, system, &persons, None).await.unwrap()
 }
@@ -276,24 +281,6 @@ pub(crate) async fn a_mark_of_many_coverages_says_nothing(bench: &impl Bench) {
     }
 }
 
-pub(crate) async fn a_void_announcement_leaves_nothing(bench: &impl Bench) {
-    let store = bench.store();
-    define(&*store, "clinic", &["k"]).await;
-    let id = announced(&*store, "clinic", &[1, 2], 1).await;
-    let block = AlikeMark { hash: hash(5), kind: AlikeKind::Block, weight: 4000 };
-    store.add_alike_marks(TENANT, id, &[block]).await.unwrap();
-    for _ in 0..2 {
-        store.end_announcement(TENANT, id, &AnnouncementEnd::Void).await.unwrap();
-    }
-    assert!(common(&*store, TENANT, "k", &[1, 2]).await.is_empty());
-    assert_eq!(store.common_marks(TENANT, &[hash(5)], None).await.unwrap(), CommonMarks::default());
-    assert!(is_conflict(&store.draw_ticket(TENANT, id).await));
-    assert!(is_conflict(&store.end_announcement(TENANT, id, &AnnouncementEnd::Live).await));
-    live(&*store, "clinic", &[3], 2).await;
-    assert_eq!((store.sweep_void_coverages().await.unwrap(), store.sweep_void_coverages().await.unwrap()), (3, 0));
-    assert_eq!((bench.count("covered").await, bench.count("alike").await), (1, 0));
-}
-
 pub(crate) async fn a_joined_announcement_goes_over_to_the_other(bench: &impl Bench) {
     let store = bench.store();
     define(&*store, "clinic", &["k", "new"]).await;
@@ -320,25 +307,6 @@ pub(crate) async fn a_joined_announcement_goes_over_to_the_other(bench: &impl Be
     assert_eq!(common(&*store, TENANT, "k", &[1, 2]).await, BTreeMap::from([(target, 2)]));
     assert_eq!(store.sweep_void_coverages().await.unwrap(), 4);
     assert_eq!(bench.count("covered").await, 4);
-}
-
-pub(crate) async fn announcements_of_a_vanished_job_are_void(bench: &impl Bench) {
-    let store = bench.store();
-    define(&*store, "clinic", &["k"]).await;
-    let done = live(&*store, "clinic", &[1], 1).await;
-    let lost = announced(&*store, "clinic", &[2], 1).await;
-    store.draw_ticket(TENANT, lost).await.unwrap();
-    let other = announced(&*store, "clinic", &[3], 2).await;
-    let job = Uuid::from_u128(1);
-    assert_eq!(store.void_announcements("x", job, None).await.unwrap(), 0);
-    assert_eq!(store.void_announcements(TENANT, job, None).await.unwrap(), 1);
-    assert_eq!(store.void_announcements(TENANT, job, None).await.unwrap(), 0);
-    let ticket = store.draw_ticket(TENANT, other).await.unwrap();
-    let standing = store.standing_coverages(TENANT, ticket).await.unwrap();
-    assert_eq!(standing.iter().map(|record| record.id).collect::<Vec<_>>(), [done]);
-    // of the third job nothing is known either: it does not run
-    assert_eq!(store.sweep_void_coverages().await.unwrap(), 2);
-    assert_eq!(bench.count("covered").await, 1);
 }
 
 pub(crate) async fn evidence_of_a_dataset_goes_with_its_rows(bench: &impl Bench) {

@@ -107,6 +107,11 @@ INSERT INTO alike (hash, coverage, kind, weight)
 SELECT w.hash, $1, w.kind, w.weight FROM UNNEST($2, $3, $4) AS w (hash, kind, weight)
 ON CONFLICT (hash, coverage, kind) DO NOTHING";
 
+/// Some persons of a coverage, by where they are: they are found once.
+pub(in crate::store) const DELETE_PERSONS: &str = "\
+-- delete_persons
+DELETE FROM covered WHERE ctid = ANY (ARRAY (SELECT ctid FROM covered WHERE coverage = $1 LIMIT $2))";
+
 fn bytes(hashes: &[KeyedHash]) -> Vec<Vec<u8>> {
     hashes.iter().map(|hash| hash.to_bytes().to_vec()).collect()
 }

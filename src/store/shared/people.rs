@@ -22,6 +22,9 @@ fn records(rows: Vec<CoverageRow>) -> Vec<CoverageRecord> {
     records
 }
 
+/// Persons that are removed in one transaction: others who write wait for it.
+const PERSONS_AT_ONCE: i64 = 20_000;
+
 /// The kind of marks that signatures begin with, after that of blocks.
 const FIRST_SIGNATURE: i64 = 1;
 
@@ -292,22 +295,47 @@ both_stores! {
         }
 
         async fn sweep_void_coverages(&self) -> Result<u64, StoreError> {
-            let sweep = || async {
+            let end = || async {
                 let mut tx = self.begin().await?;
                 let ended: Vec<String> = run_sql!(query_scalar.fetch_all, &mut *tx, sql::VOID_LOST)?;
                 for tenant in ended.into_iter().collect::<BTreeSet<String>>() {
                     people_changed(&mut tx, &tenant).await?;
                 }
-                let ids: Vec<i64> = run_sql!(query_scalar.fetch_all, &mut *tx, sql::VOID_COVERAGES)?;
-                let mut gone = 0;
-                for id in ids {
-                    gone += run_sql!(query.execute, &mut *tx, sql::DELETE_COVERED, id)?.rows_affected();
-                    gone += run_sql!(query.execute, &mut *tx, sql::DELETE_ALIKE, id)?.rows_affected();
-                }
-                tx.commit().await?;
-                Ok(gone)
+                Ok(tx.commit().await?)
             };
-            run_transaction("sweep_void_coverages", sweep).await
+            run_transaction("sweep_void_coverages", end).await?;
+            let mut gone = 0;
+            loop {
+                let ids: Vec<i64> =
+                    run_sql!(query_scalar.fetch_all, self.reader(), sql::VOID_COVERAGES).map_err(failed)?;
+                if ids.is_empty() {
+                    return Ok(gone);
+                }
+                for id in ids {
+                    gone += self.empty_coverage(id).await?;
+                }
+            }
+        }
+    }
+
+    impl Backend {
+        /// Removes the persons and marks of a coverage, with pauses for others who write.
+        async fn empty_coverage(&self, id: i64) -> Result<u64, StoreError> {
+            let mut gone = 0;
+            loop {
+                let remove = || async {
+                    let mut tx = self.begin().await?;
+                    let persons = run_sql!(query.execute, &mut *tx, DELETE_PERSONS, id, PERSONS_AT_ONCE)?.rows_affected();
+                    let marks = run_sql!(query.execute, &mut *tx, sql::DELETE_ALIKE, id)?.rows_affected();
+                    tx.commit().await?;
+                    Ok((persons, marks))
+                };
+                let (persons, marks) = run_transaction("sweep_void_coverages", remove).await?;
+                gone += persons + marks;
+                if persons < PERSONS_AT_ONCE.unsigned_abs() {
+                    return Ok(gone);
+                }
+            }
         }
     }
 

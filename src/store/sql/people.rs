@@ -207,10 +207,6 @@ pub(crate) const VOID_COVERAGES: &str = "\
 SELECT id FROM coverages WHERE state = 'void' AND (EXISTS (SELECT 1 FROM covered WHERE coverage = coverages.id)
 OR EXISTS (SELECT 1 FROM alike WHERE coverage = coverages.id)) ORDER BY id LIMIT 16";
 
-pub(crate) const DELETE_COVERED: &str = "\
--- delete_covered
-DELETE FROM covered WHERE coverage = $1";
-
 pub(crate) const DELETE_ALIKE: &str = "\
 -- delete_alike
 DELETE FROM alike WHERE coverage = $1";

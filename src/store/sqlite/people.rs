@@ -132,6 +132,12 @@ INSERT INTO alike (hash, coverage, kind, weight)
 SELECT substr($2, 16 * w.key + 1, 16), $1, w.value ->> 0, w.value ->> 1 FROM json_each($3) AS w WHERE TRUE
 ON CONFLICT (hash, coverage, kind) DO NOTHING";
 
+/// Some persons of a coverage.
+pub(in crate::store) const DELETE_PERSONS: &str = "\
+-- delete_persons
+DELETE FROM covered WHERE (system, hash, coverage) IN (
+  SELECT system, hash, coverage FROM covered WHERE coverage = $1 LIMIT $2)";
+
 impl SqliteStore {
     pub(in crate::store) async fn find_common_persons(
         &self,
