@@ -248,9 +248,9 @@ struct KeylessRow {
 struct SystemCollector {
     keyless: Option<KeylessRow>,
     keyless_rows: u64,
-    /// Their rows, with whether the key is written as it is folded.
+    /// Each person with its row, and whether its key is written as it is folded.
     persons: ExternalSorter,
-    /// Of keys that are written otherwise. The rows of a person are counted by how its key is written.
+    /// The keys that are written otherwise, with their rows. How many rows a person has is checked for each spelling by itself.
     spellings: ExternalSorter,
     /// The records, where a record key distinguishes the rows of a person.
     records: Option<ExternalSorter>,

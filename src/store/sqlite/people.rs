@@ -15,8 +15,8 @@ use crate::store::rows::{AlikeRow, CommonMark, CoverageRow, PersonRange, joined,
 /// The one writer needs no lock.
 pub(in crate::store) const LOCKED_COVERAGE: &str = crate::store::sql::people::COVERAGE;
 
-/// A statement behind its name about hashes, of which a row of `w` has one. Sixteen bytes each in one parameter: to read a list in JSON
-/// takes longer than to find what is in it.
+/// A named statement about a list of hashes; `w` has a row for each. The list is one parameter with sixteen bytes for a hash: to read it as
+/// JSON takes longer than to find its hashes.
 macro_rules! of_hashes {
     ($name:literal, $list:literal, $statement:literal) => {
         concat!(
