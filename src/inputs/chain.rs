@@ -202,7 +202,7 @@ pub fn night_end(
     coverage.absorb(night.clone(), published);
     let published = published.union(columns).cloned().collect();
     let learned = night.systems.keys().cloned().collect();
-    AnnouncementEnd::Joined { target: *id, coverage, published, learned }
+    AnnouncementEnd::Joined { target: *id, coverage: Box::new(coverage), published, learned }
 }
 
 impl ChainAttempt {

@@ -22,8 +22,8 @@ use super::people_conflict::PeopleConflict;
 use super::people_reading::{PeopleLedger, StandingCoverages, standing};
 use crate::ledger::{ActiveRule, Disclosure, EarlierDisclosures};
 use crate::people::{
-    Admission, Basis, Coverage, Evidence, JudgedRows, LedgerView, LiveCoverage, Look, PeopleRefusal, PersonCounts,
-    SeparationStatement, UnknownAttributesError, attribute_names, columns_of_names, look,
+    Admission, Basis, Coverage, CoverageId, Evidence, JudgedRows, LedgerView, LiveCoverage, Look, PeopleRefusal,
+    PersonCounts, SeparationStatement, UnknownAttributesError, attribute_names, columns_of_names, look,
 };
 use crate::ports::{
     ActiveRuleRecord, AnnouncementEnd, DatasetRecord, DisclosureRecord, NewCoverage, Statement, StoreError,
@@ -60,6 +60,11 @@ pub(crate) struct JudgedPeople {
 }
 
 impl JudgedPeople {
+    /// The coverage whose persons a night does not announce again: they stand in it already, and the night ends in it.
+    pub(crate) fn continued(&self, job: &JobContext, is_held: bool) -> Option<CoverageId> {
+        self.joins.as_ref().filter(|_| job.chain().is_some() && !is_held).map(|chain| chain.id)
+    }
+
     /// How the announcement of a job ends whose release publishes these columns.
     pub(crate) fn end(
         &self,
@@ -78,7 +83,7 @@ impl JudgedPeople {
         // also of a dataset whose names it does not take over: its releases are of the same rows
         coverage.absorb(Coverage { systems: BTreeMap::new(), ..Coverage::new(*dataset, None, evidence) }, &published);
         published.extend(columns.iter().map(|column| self.names.get(column).unwrap_or(column).clone()));
-        AnnouncementEnd::Joined { target: *id, coverage, published, learned }
+        AnnouncementEnd::Joined { target: *id, coverage: Box::new(coverage), published, learned }
     }
 }
 
@@ -199,7 +204,7 @@ impl JobContext {
         let people = self.people(env).await?;
         let end = found.end(self, &people.evidence, &BTreeSet::new(), false);
         let (Some(joins), AnnouncementEnd::Joined { coverage, .. }) = (&found.joins, &end) else { return Ok(()) };
-        if joins.coverage == *coverage {
+        if joins.coverage == **coverage {
             return Ok(());
         }
         let tenant = &self.dataset.tenant;

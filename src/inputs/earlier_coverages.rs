@@ -87,5 +87,5 @@ fn end_of(new: &NewCoverage, evidence: &Evidence, live: &[CoverageRecord]) -> An
     let (mut coverage, mut published) = (equal.coverage.clone(), equal.published.clone());
     let learned = coverage.adopt(*dataset, populations.first().map(String::as_str), evidence, &published);
     published.extend(new.published.iter().cloned());
-    AnnouncementEnd::Joined { target: equal.id, coverage, published, learned }
+    AnnouncementEnd::Joined { target: equal.id, coverage: Box::new(coverage), published, learned }
 }

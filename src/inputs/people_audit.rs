@@ -27,9 +27,9 @@ use crate::publication::CompositionMode;
 use crate::report::ManifestIdentity;
 use crate::vault::ContentHasher;
 use crate::verifier::{
-    AuditedMark, AuditedRows, AuditedSample, AuditedSystem, ClaimedPeople, KeyFold, KnownSystem, MarkKind,
-    OtherCoverage, OtherCoverageError, PeopleClaimError, PeopleFacts, RecordedRows, RecordedStatement, RowsLayout,
-    audit_claim, audit_recorded, decisive_marks, derive_facts, twin_candidates,
+    AuditedMark, AuditedRows, AuditedSample, AuditedSystem, ClaimedPeople, ContinuedRows, KeyFold, KnownSystem,
+    MarkKind, OtherCoverage, OtherCoverageError, PeopleClaimError, PeopleFacts, RecordedPersons, RecordedRows,
+    RecordedStatement, RowsLayout, audit_claim, audit_recorded, decisive_marks, derive_facts, twin_candidates,
 };
 
 /// Coverages whose samples are read: those with most common signatures.
@@ -141,23 +141,15 @@ impl<'a> PeopleAudit<'a> {
         let (shared, CoveragesAt { records, samples, .. }) = self.standing(entry.id, entry.ticket, named)?;
         let own = records.iter().find(|record| record.id == entry.id);
         let own = own.ok_or_else(|| StoreError::Unavailable("the announcement of the job has ended".into()))?;
-        let recorded = self.recorded(own)?;
-        let mut is_last = false;
-        let page = |system: &str, after: Option<u128>| -> Result<Vec<u128>, PeopleAuditError> {
-            // a page that is not full is the last of its key system
-            if after.is_some() && is_last {
-                return Ok(Vec::new());
-            }
-            let found = handle.block_on(store.coverage_persons(tenant, entry.id, system, after.map(hash_of)))?;
-            is_last = found.len() < CARRIED_HASHES;
-            Ok(found.into_iter().map(number_of).collect())
-        };
-        audit_recorded(&mut self.facts, &self.names, &claim, &recorded, page)?;
+        let recorded = self.recorded(own, &shared)?;
+        let continued = own.coverage.continues;
+        let mut persons = AnnouncedPersons { env: self.env, tenant, own: entry.id, continued, is_last: false };
+        audit_recorded(&mut self.facts, &self.names, &claim, &recorded, &mut persons)?;
         // later ones saw this one
         let is_other = |of: &&CoverageRecord| of.id != entry.id && of.ticket.is_none_or(|ticket| ticket < entry.ticket);
         let others: Vec<&CoverageRecord> = records.iter().filter(is_other).collect();
         let systems: Vec<String> = self.facts.systems.iter().map(|of| of.name.clone()).collect();
-        check_end(entry, &systems, &others)?;
+        check_end(entry, own.coverage.continues, &systems, &others)?;
         let others = self.others(&others, shared, &samples)?;
         let statements: Vec<RecordedStatement> = statements
             .iter()
@@ -195,13 +187,14 @@ impl<'a> PeopleAudit<'a> {
     }
 
     /// The coverage of the job, as the store has it.
-    fn recorded(&self, own: &CoverageRecord) -> Result<RecordedRows, PeopleAuditError> {
+    fn recorded(&self, own: &CoverageRecord, shared: &SharedEvidence) -> Result<RecordedRows, PeopleAuditError> {
         let InputEnv { handle, store, .. } = self.env;
         let tenant = &self.job.dataset.tenant;
         let marks = handle.block_on(store.coverage_marks(tenant, own.id))?;
         let cuts = handle.block_on(store.sample_cuts(tenant, own.id))?;
         let CoverageRecord { coverage, published, .. } = own;
         let contents = coverage.contents.iter();
+        let continued = |id: CoverageId| ContinuedRows { id: id.0, common: shared.of(id) };
         Ok(RecordedRows {
             places: places(coverage),
             tables: coverage.tables.iter().copied().map(number_of).collect(),
@@ -211,6 +204,7 @@ impl<'a> PeopleAudit<'a> {
             cuts,
             published: published.clone(),
             chain: coverage.chain.clone(),
+            continued: coverage.continues.map(continued),
         })
     }
 
@@ -234,10 +228,10 @@ impl<'a> PeopleAudit<'a> {
             selection.sampled = BTreeSet::new();
             // its own has a ticket below the next
             let mut found = handle.block_on(store.select_coverages(tenant, ticket + 1, &selection))?;
-            let is_other = |id: &CoverageId| {
-                let is_equal = |of: &CoverageRecord| of.id == *id && of.coverage.tables.contains(&table);
-                !shared.has_common_persons(*id) && !found.records.iter().any(is_equal)
+            let meets = |of: &CoverageRecord| {
+                of.coverage.tables.contains(&table) || shared.common(of).values().any(|number| *number > 0)
             };
+            let is_other = |id: &CoverageId| !found.records.iter().any(|of| of.id == *id && meets(of));
             selection.sampled = nearest.into_iter().filter(is_other).take(MAX_SAMPLED_COVERAGES).collect();
             if !selection.sampled.is_empty() {
                 found = handle.block_on(store.select_coverages(tenant, ticket + 1, &selection))?;
@@ -292,7 +286,7 @@ impl<'a> PeopleAudit<'a> {
         let mut others: BTreeMap<CoverageId, OtherCoverage> = BTreeMap::new();
         for record in records {
             let mut other = other(record);
-            other.common = shared.common.remove(&record.id).unwrap_or_default();
+            other.common = shared.common(record);
             other.blocks = shared.blocks.remove(&record.id).unwrap_or_default();
             if other.tables.is_empty() && self.env.handle.block_on(self.has_equal_content(record))? {
                 other.tables.insert(self.facts.table);
@@ -334,8 +328,18 @@ struct SharedEvidence {
 }
 
 impl SharedEvidence {
-    fn has_common_persons(&self, id: CoverageId) -> bool {
-        self.common.get(&id).is_some_and(|of| of.values().any(|number| *number > 0))
+    /// Per key system how many persons of the rows are listed in a coverage.
+    fn of(&self, id: CoverageId) -> BTreeMap<String, u64> {
+        self.common.get(&id).cloned().unwrap_or_default()
+    }
+
+    /// The same of those that may be its own, as it continues another one.
+    fn common(&self, record: &CoverageRecord) -> BTreeMap<String, u64> {
+        let mut common = self.of(record.id);
+        for (system, number) in record.coverage.continues.map(|id| self.of(id)).into_iter().flatten() {
+            *common.entry(system).or_default() += number;
+        }
+        common
     }
 
     /// The coverages that may be alike by rows, those with most common signatures first.
@@ -346,6 +350,41 @@ impl SharedEvidence {
         nearest.retain(|(_, id)| candidates.contains(id));
         nearest.sort_unstable_by(|a, b| b.cmp(a));
         nearest.into_iter().map(|(_, id)| id).collect()
+    }
+}
+
+/// The persons of an announced coverage.
+struct AnnouncedPersons<'a> {
+    env: &'a InputEnv,
+    tenant: &'a str,
+    own: CoverageId,
+    continued: Option<CoverageId>,
+    /// Whether the last page was not full: there are no more of its key system.
+    is_last: bool,
+}
+
+impl RecordedPersons for AnnouncedPersons<'_> {
+    type Error = PeopleAuditError;
+
+    fn listed(&mut self, system: &str, after: Option<u128>) -> Result<Vec<u128>, PeopleAuditError> {
+        if after.is_some() && self.is_last {
+            return Ok(Vec::new());
+        }
+        let found = self.env.store.coverage_persons(self.tenant, self.own, system, after.map(hash_of));
+        let found = self.env.handle.block_on(found)?;
+        self.is_last = found.len() < CARRIED_HASHES;
+        Ok(found.into_iter().map(number_of).collect())
+    }
+
+    fn continued(&mut self, system: &str, persons: &[u128]) -> Result<u64, PeopleAuditError> {
+        let Some(continued) = self.continued else { return Ok(0) };
+        let mut found = 0;
+        for some in persons.chunks(HASHES_PER_CALL) {
+            let some: Vec<KeyedHash> = some.iter().copied().map(hash_of).collect();
+            let common = self.env.store.common_persons(self.tenant, system, &some, Some(self.own));
+            found += self.env.handle.block_on(common)?.get(&continued).copied().unwrap_or(0);
+        }
+        Ok(found)
     }
 }
 
@@ -423,7 +462,16 @@ fn layout(job: &JobContext, registry: &PopulationRegistry) -> Result<RowsLayout,
 }
 
 /// Checks that what the release joins keeps all that was known of it, and learns what is new.
-fn check_end(entry: &AuditedEntry<'_>, systems: &[String], others: &[&CoverageRecord]) -> Result<(), PeopleClaimError> {
+fn check_end(
+    entry: &AuditedEntry<'_>,
+    continued: Option<CoverageId>,
+    systems: &[String],
+    others: &[&CoverageRecord],
+) -> Result<(), PeopleClaimError> {
+    let ends_in = if let AnnouncementEnd::Joined { target, .. } = entry.end { Some(*target) } else { None };
+    if let Some(id) = continued.filter(|id| Some(*id) != ends_in) {
+        return Err(PeopleClaimError::Other { id: id.0, how: OtherCoverageError::NotJoined });
+    }
     let AnnouncementEnd::Joined { target, coverage: new, published, learned } = entry.end else {
         let waits = entry.chain.is_some() && entry.is_held;
         let kept_apart = entry.joined.first().filter(|_| !waits);

@@ -217,12 +217,18 @@ impl PeopleReading {
         self.persons.len() + self.by_blocks.len() + self.signatures.len()
     }
 
-    fn shares_persons(&self, id: CoverageId) -> bool {
-        self.persons.get(&id).is_some_and(|common| common.values().any(|number| *number > 0))
+    fn shares_persons(&self, record: &CoverageRecord) -> bool {
+        self.common_persons(record).values().any(|number| *number > 0)
     }
 
-    fn common_persons(&self, id: CoverageId) -> BTreeMap<String, u64> {
-        self.persons.get(&id).cloned().unwrap_or_default()
+    /// How many persons a coverage has in common with the rows, at most: all of one that it continues may be its own.
+    fn common_persons(&self, record: &CoverageRecord) -> BTreeMap<String, u64> {
+        let mut common: BTreeMap<String, u64> = BTreeMap::new();
+        let ids = [Some(record.id), record.coverage.continues].into_iter().flatten();
+        for (system, number) in ids.filter_map(|id| self.persons.get(&id)).flatten() {
+            *common.entry(system.clone()).or_default() += number;
+        }
+        common
     }
 }
 
@@ -254,11 +260,13 @@ pub async fn standing(
 ) -> Result<StandingCoverages, InputError> {
     let ReadCoverages { reading, records, resemblances } = read_standing(ledger, ticket, people, statements).await?;
     let mut standing = StandingCoverages::default();
-    for CoverageRecord { id, job, state, coverage, published, .. } in records {
+    for record in records {
+        let common = reading.common_persons(&record);
+        let CoverageRecord { id, job, state, coverage, published, .. } = record;
         if state == CoverageState::Pending {
             standing.jobs.insert(id, job);
         }
-        let (common, resemblance) = (reading.common_persons(id), resemblances.get(&id).copied());
+        let resemblance = resemblances.get(&id).copied();
         let list = if state == CoverageState::Live { &mut standing.live } else { &mut standing.pending };
         list.push(LiveCoverage { id, coverage, published, common, resemblance });
     }
@@ -325,7 +333,7 @@ async fn read_standing(
 fn others(reading: &PeopleReading, table: Option<KeyedHash>, records: &[CoverageRecord]) -> BTreeSet<CoverageId> {
     let meets = |record: &&CoverageRecord| {
         let is_equal = table.is_some_and(|table| record.coverage.tables.contains(&table));
-        is_equal || reading.shares_persons(record.id)
+        is_equal || reading.shares_persons(record)
     };
     records.iter().filter(|record| !meets(record)).map(|record| record.id).collect()
 }

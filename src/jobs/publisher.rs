@@ -121,7 +121,7 @@ impl Publisher {
                 }
             };
             // who comes later sees the announcement
-            let is_announced = turn.announce(&release.made.columns, control)?;
+            let is_announced = turn.announce(&release.made.columns, &release.basis.people, control)?;
             let MadeRelease { basis, made: MadeCommit { commit, .. } } = &release;
             if is_announced || !turn.audit(maker.rows(), &basis.people, &commit.release.manifest)? {
                 made = Some(release);

@@ -42,6 +42,14 @@ struct Announcement {
     id: CoverageId,
     ticket: i64,
     columns: BTreeSet<String>,
+    continues: Option<CoverageId>,
+}
+
+impl Announcement {
+    /// Whether it says what is to be announced; one that lists all persons does so whatever they continue.
+    fn is_of(&self, columns: &BTreeSet<String>, continues: Option<CoverageId>) -> bool {
+        self.columns == *columns && (self.continues.is_none() || self.continues == continues)
+    }
 }
 
 impl<'a> Turn<'a> {
@@ -125,10 +133,16 @@ impl<'a> Turn<'a> {
         Ok(())
     }
 
-    /// Announces the rows and draws a ticket, unless this was done for the same columns; says whether it did. The job
-    /// then has to look again.
-    pub(super) fn announce(&mut self, columns: &BTreeSet<String>, control: &Control) -> Result<bool, RunError> {
-        if self.announced.as_ref().is_some_and(|announced| announced.columns == *columns) {
+    /// Announces the rows and draws a ticket, unless this was done for the same columns and chain; says whether it did. The
+    /// job then has to look again.
+    pub(super) fn announce(
+        &mut self,
+        columns: &BTreeSet<String>,
+        people: &JudgedPeople,
+        control: &Control,
+    ) -> Result<bool, RunError> {
+        let continues = people.continued(self.context, is_held(&self.assignment.job));
+        if self.announced.as_ref().is_some_and(|announced| announced.is_of(columns, continues)) {
             return Ok(false);
         }
         // before the ticket, for which others may wait
@@ -143,11 +157,12 @@ impl<'a> Turn<'a> {
             handle.block_on(store.void_announcements(&job.tenant, job.id, Some(*lease_token)))?;
         }
         self.has_announced = true;
-        let new = self.context.announcement(job.id, self.people, columns.clone());
+        let mut new = self.context.announcement(job.id, self.people, columns.clone());
+        new.coverage.continues = continues;
         let id = handle.block_on(announce(store.as_ref(), &new, self.people))?;
-        self.announced = Some(Announcement { id, ticket: 0, columns: columns.clone() });
+        self.announced = Some(Announcement { id, ticket: 0, columns: columns.clone(), continues });
         let ticket = handle.block_on(store.draw_ticket(&job.tenant, id))?;
-        self.announced = Some(Announcement { id, ticket, columns: columns.clone() });
+        self.announced = Some(Announcement { id, ticket, columns: columns.clone(), continues });
         Ok(true)
     }
 

@@ -29,6 +29,9 @@ pub struct Coverage {
     pub systems: BTreeMap<String, SystemEvidence>,
     /// The population whose persons it republishes, if it is a chain.
     pub chain: Option<String>,
+    /// While it is announced, the coverage of its chain: who stands in that one is not listed again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub continues: Option<CoverageId>,
 }
 
 impl Coverage {
@@ -42,6 +45,7 @@ impl Coverage {
             contents: evidence.contents.iter().map(|(name, mark)| (name.clone(), BTreeSet::from([*mark]))).collect(),
             systems: evidence.systems.clone(),
             chain: None,
+            continues: None,
         }
     }
 

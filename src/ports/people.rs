@@ -19,8 +19,8 @@ use crate::people::{
     SeparationStatement, SignatureSample,
 };
 
-/// Most hashes of one call.
-pub const HASHES_PER_CALL: usize = 1000;
+/// Most hashes of one call: of thousands a store spends its time on finding them, and others who write wait some milliseconds.
+pub const HASHES_PER_CALL: usize = 8192;
 
 /// Most marks that are added or looked up at once: all of a table. A transaction for each thousand would write the same pages
 /// again.
@@ -176,7 +176,7 @@ pub enum AnnouncementEnd {
         /// The live coverage.
         target: CoverageId,
         /// What is known of it from now on.
-        coverage: Coverage,
+        coverage: Box<Coverage>,
         /// The attributes that its releases publish from now on.
         published: BTreeSet<String>,
         /// Key systems whose persons go over.
@@ -316,7 +316,8 @@ pub trait PeopleStore: Send + Sync {
     /// Announces a coverage, pending and without a ticket.
     async fn announce_coverage(&self, new: &NewCoverage) -> Result<CoverageId, StoreError>;
 
-    /// Adds persons to a coverage without a ticket, at most [`HASHES_PER_CALL`]; what is there already stays.
+    /// Adds persons to a coverage without a ticket, at most [`HASHES_PER_CALL`]; what is there already stays. Those of the
+    /// coverage that it continues are left out.
     ///
     /// # Errors
     /// [`StoreError::Conflict`] when it has a ticket or an end; [`StoreError::NotFound`] when the tenant has no such
@@ -403,7 +404,8 @@ pub trait PeopleStore: Send + Sync {
     /// Ends an announcement. One that is to be void is void also a second time.
     ///
     /// # Errors
-    /// [`StoreError::Conflict`] when it has ended otherwise, has no ticket to become live, or its target is not live.
+    /// [`StoreError::Conflict`] when it has ended otherwise, has no ticket to become live, its target is not live, or it
+    /// continues another coverage than its target.
     async fn end_announcement(
         &self,
         tenant: &str,

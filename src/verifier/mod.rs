@@ -49,9 +49,10 @@ pub use external::submission::{
 };
 pub use external::table::{CellText, ExternalPart, ExternalTable};
 pub use people::{
-    AuditedMark, AuditedRows, AuditedSample, AuditedSystem, ClaimedPeople, KeyFold, KnownSystem, MarkKind,
-    OtherCoverage, OtherCoverageError, PeopleClaimError, PeopleFacts, RecordedRows, RecordedStatement, RowsLayout,
-    SortedHashes, SystemFacts, audit_claim, audit_recorded, decisive_marks, derive_facts, twin_candidates,
+    AuditedMark, AuditedRows, AuditedSample, AuditedSystem, ClaimedPeople, ContinuedRows, KeyFold, KnownSystem,
+    MarkKind, OtherCoverage, OtherCoverageError, PeopleClaimError, PeopleFacts, RecordedPersons, RecordedRows,
+    RecordedStatement, RowsLayout, SortedHashes, SystemFacts, audit_claim, audit_recorded, decisive_marks,
+    derive_facts, twin_candidates,
 };
 pub use release::contents::{AttributeContents, CountedTables, OriginalValues, TableContents};
 pub use release::covered::CoveredColumn;

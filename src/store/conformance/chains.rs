@@ -246,8 +246,10 @@ async fn announced_night(
     into: Option<CoverageRecord>,
 ) -> ReleaseCommit {
     let table = u128::from(night.release.content_hash[0]);
+    let is_held = night.release.status == ReleaseStatus::Held;
     let mut new = super::people::new_coverage(&super::people::evidence(persons, table), CLINIC, table);
     (new.job, new.coverage.chain) = (night.job, Some(CLINIC.to_owned()));
+    new.coverage.continues = into.as_ref().filter(|_| !is_held).map(|chain| chain.id);
     let id = store.announce_coverage(&new).await.unwrap();
     let hashes: Vec<KeyedHash> = persons.iter().copied().map(hash).collect();
     store.cover_persons(TENANT, id, "k", &hashes).await.unwrap();
@@ -259,7 +261,6 @@ async fn announced_night(
         common: BTreeMap::new(),
         resemblance: None,
     });
-    let is_held = night.release.status == ReleaseStatus::Held;
     let end = night_end(chain.as_ref(), &new.coverage, &["sex".to_owned()].into(), is_held);
     ReleaseCommit { announcement: Some(AnnouncedCoverage { id, end }), ..night }
 }

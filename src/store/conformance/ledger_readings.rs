@@ -6,12 +6,14 @@ use std::sync::Arc;
 use uuid::Uuid;
 
 use super::people::{announced, define, evidence, hash, live, new_coverage};
-use super::{Bench, TENANT, at, audit_entry, begun, claim, dataset_record, enqueue};
+use super::{Bench, TENANT, at, audit_entry, begun, claim, dataset_record, enqueue, is_conflict};
 use crate::inputs::{JobPeople, JobPersons, KeptReadings, PeopleLedger, StandingCoverages, standing};
-use crate::people::{Coverage, CoverageId, Evidence, Place, Resemblance, Signature, SignatureSample, SystemEvidence};
+use crate::people::{
+    Coverage, CoverageId, Evidence, KeyedHash, Place, Resemblance, Signature, SignatureSample, SystemEvidence,
+};
 use crate::ports::{
-    AlikeKind, AlikeMark, AnnouncementEnd, ClaimedJob, CoverageSelection, LedgerMoment, NewCoverage, Store,
-    WriteOutcome,
+    AlikeKind, AlikeMark, AnnouncementEnd, ClaimedJob, CoverageRecord, CoverageSelection, LedgerMoment, NewCoverage,
+    Store, WriteOutcome,
 };
 
 pub(crate) async fn the_ledger_moves_with_persons_and_marks(bench: &impl Bench) {
@@ -38,7 +40,7 @@ pub(crate) async fn the_ledger_moves_with_persons_and_marks(bench: &impl Bench) 
     store.draw_ticket(TENANT, joining).await.unwrap();
     let mut coverage = store.standing_coverages(TENANT, 0).await.unwrap()[0].coverage.clone();
     let learned = coverage.adopt(Uuid::from_u128(2), Some("clinic"), &both, &BTreeSet::new());
-    let end = AnnouncementEnd::Joined { target, coverage, published: BTreeSet::new(), learned };
+    let end = AnnouncementEnd::Joined { target, coverage: coverage.into(), published: BTreeSet::new(), learned };
     store.end_announcement(TENANT, joining, &end).await.unwrap();
     assert_eq!(moment().await, at(3, 1), "its persons went over to the other");
 
@@ -133,7 +135,8 @@ pub(crate) async fn a_kept_reading_serves_while_it_holds(bench: &impl Bench) {
     assert_eq!(met(&job.finds_the_same_at_last().await), [(joining, 1)]);
     let coverage = new_coverage(&evidence(&[1, 2], 2), "clinic", 2).coverage;
     let learned = vec!["new".to_owned()];
-    let end = AnnouncementEnd::Joined { target: second, coverage, published: BTreeSet::new(), learned };
+    let end =
+        AnnouncementEnd::Joined { target: second, coverage: coverage.into(), published: BTreeSet::new(), learned };
     store.end_announcement(TENANT, joining, &end).await.unwrap();
     assert_eq!(met(&job.finds_the_same_at_last().await), [(second, 1)]);
     // marks of cells, too
@@ -172,7 +175,7 @@ pub(crate) async fn marks_that_go_over_to_a_chain_are_never_missed(bench: &impl 
             let own = night(&*store, number, marks).await;
             let coverage = store.standing_coverages(TENANT, 0).await.unwrap()[0].coverage.clone();
             let (target, learned) = (chain, vec!["k".to_owned()]);
-            (own, AnnouncementEnd::Joined { target, coverage, published: BTreeSet::new(), learned })
+            (own, AnnouncementEnd::Joined { target, coverage: coverage.into(), published: BTreeSet::new(), learned })
         };
         let (own, end) = join(round * 2, &marks).await;
         let ticket = store.ledger_moment(TENANT).await.unwrap().ticket + 1;
@@ -191,6 +194,55 @@ pub(crate) async fn marks_that_go_over_to_a_chain_are_never_missed(bench: &impl 
         let (own, end) = join(round * 2 + 1, &others).await;
         store.end_announcement(TENANT, own, &end).await.unwrap();
     }
+}
+
+pub(crate) async fn an_announced_night_has_the_persons_of_its_chain(bench: &impl Bench) {
+    let store = bench.store();
+    define(&*store, "clinic", &["k"]).await;
+    let announce = async |persons: &[u128], number, continues| {
+        let mut new = new_coverage(&evidence(persons, number), "clinic", number);
+        (new.coverage.chain, new.coverage.continues) = (Some("clinic".to_owned()), continues);
+        let id = store.announce_coverage(&new).await.unwrap();
+        let hashes: Vec<KeyedHash> = persons.iter().copied().map(hash).collect();
+        store.cover_persons(TENANT, id, "k", &hashes).await.unwrap();
+        (id, store.draw_ticket(TENANT, id).await.unwrap())
+    };
+    let persons = async |id| store.coverage_persons(TENANT, id, "k", None).await.unwrap();
+    let (other, _) = announce(&[9], 1, None).await;
+    store.end_announcement(TENANT, other, &AnnouncementEnd::Live).await.unwrap();
+    let (chain, _) = announce(&[1, 2, 3], 2, None).await;
+    store.end_announcement(TENANT, chain, &AnnouncementEnd::Live).await.unwrap();
+    let job = LookingJob::new(store.clone(), &[2, 4, 7], &[]);
+    assert_eq!(met(&job.finds_the_same_at_last().await), [(chain, 1)]);
+
+    let (night, ticket) = announce(&[2, 3, 4, 9], 3, Some(chain)).await;
+    assert_eq!(persons(night).await, [4, 9].map(hash), "whom the chain has is not listed again");
+    assert_eq!(met(&job.finds_the_same(ticket).await), [(chain, 1)], "a lower ticket does not see it");
+    assert_eq!(met(&job.finds_the_same(ticket + 1).await), [(chain, 1), (night, 2)]);
+
+    // it can end nowhere else: whom it does not list would be forgotten
+    let joined = |target, records: &[CoverageRecord]| {
+        let coverage = records.iter().find(|record| record.id == target).unwrap().coverage.clone();
+        AnnouncementEnd::Joined {
+            target,
+            coverage: coverage.into(),
+            published: BTreeSet::new(),
+            learned: vec!["k".to_owned()],
+        }
+    };
+    let live = store.standing_coverages(TENANT, 0).await.unwrap();
+    for end in [AnnouncementEnd::Live, joined(other, &live)] {
+        assert!(is_conflict(&store.end_announcement(TENANT, night, &end).await), "{end:?}");
+    }
+    store.end_announcement(TENANT, night, &joined(chain, &live)).await.unwrap();
+    assert_eq!(persons(chain).await, [1, 2, 3, 4, 9].map(hash));
+    let live = store.standing_coverages(TENANT, 0).await.unwrap();
+    let of_chain = &live.iter().find(|record| record.id == chain).unwrap().coverage;
+    assert_eq!((of_chain.systems["k"].persons, of_chain.continues), (5, None));
+    assert_eq!(met(&job.finds_the_same_at_last().await), [(chain, 2)]);
+    let (given_up, _) = announce(&[1, 5], 4, Some(chain)).await;
+    store.end_announcement(TENANT, given_up, &AnnouncementEnd::Void).await.unwrap();
+    assert_eq!(met(&job.finds_the_same_at_last().await), [(chain, 2)]);
 }
 
 /// The same persons by another key system.

@@ -325,6 +325,7 @@ macro_rules! conformance {
                 the_ledger_moves_with_persons_and_marks
                 a_kept_reading_serves_while_it_holds
                 marks_that_go_over_to_a_chain_are_never_missed
+                an_announced_night_has_the_persons_of_its_chain
                 published_places_are_read_without_documents
                 an_attempt_ends_no_announcement_of_another
                 kept_evidence_ends_with_the_dataset;

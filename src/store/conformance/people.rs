@@ -170,7 +170,12 @@ pub(crate) async fn one_coverage_stands_for_its_group(bench: &impl Bench) {
     // what joins a coverage is listed with it
     let mut coverage = new_coverage(&evidence(&[3], 3), "clinic", 3).coverage;
     coverage.datasets.insert(Uuid::from_u128(9));
-    let end = AnnouncementEnd::Joined { target: clinic[2], coverage, published: BTreeSet::new(), learned: Vec::new() };
+    let end = AnnouncementEnd::Joined {
+        target: clinic[2],
+        coverage: coverage.into(),
+        published: BTreeSet::new(),
+        learned: Vec::new(),
+    };
     store.end_announcement(TENANT, pending, &end).await.unwrap();
     assert_eq!(selected(of_dataset(9)).await, [clinic[0], clinic[2], births, undeclared]);
     assert!(store.select_coverages("x", low, &of_dataset(2)).await.unwrap().records.is_empty(), "another tenant's");
@@ -296,7 +301,8 @@ pub(crate) async fn a_joined_announcement_goes_over_to_the_other(bench: &impl Be
     let mut coverage = store.standing_coverages(TENANT, i64::MAX).await.unwrap()[0].coverage.clone();
     let learned = coverage.adopt(Uuid::from_u128(2), Some("clinic"), &both, &BTreeSet::new());
     let published = BTreeSet::from(["age".to_owned(), "ward".to_owned()]);
-    let end = AnnouncementEnd::Joined { target, coverage: coverage.clone(), published: published.clone(), learned };
+    let end =
+        AnnouncementEnd::Joined { target, coverage: coverage.clone().into(), published: published.clone(), learned };
     assert!(is_conflict(&store.end_announcement(TENANT, own, &end).await), "without a ticket");
     store.draw_ticket(TENANT, own).await.unwrap();
     store.end_announcement(TENANT, own, &end).await.unwrap();

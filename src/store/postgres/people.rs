@@ -98,6 +98,7 @@ WHERE a.coverage = ANY($1) AND b.coverage = ANY($2))";
 const INSERT_PERSONS: &str = "\
 -- insert_persons
 INSERT INTO covered (system, hash, coverage) SELECT $1, w.hash, $2 FROM UNNEST($3) AS w (hash)
+WHERE NOT EXISTS (SELECT 1 FROM covered WHERE system = $1 AND hash = w.hash AND coverage = $4 OFFSET 0)
 ON CONFLICT (system, hash, coverage) DO NOTHING";
 
 /// Takes arrays of hashes, kinds and weights, in equal order.
@@ -235,14 +236,16 @@ pub(in crate::store) async fn share_tables(
     run_sql!(query_scalar.fetch_one, connection, SHARE_TABLES, one, other)
 }
 
-/// Adds persons to a coverage, and says how many were new.
+/// Adds persons to a coverage but those of the one that it continues, and says how many were new.
 pub(in crate::store) async fn insert_persons(
     connection: &mut PgConnection,
     system: i64,
     coverage: i64,
+    continued: Option<i64>,
     persons: &[KeyedHash],
 ) -> Result<u64, sqlx::Error> {
-    Ok(run_sql!(query.execute, connection, INSERT_PERSONS, system, coverage, bytes(persons))?.rows_affected())
+    let inserted = run_sql!(query.execute, connection, INSERT_PERSONS, system, coverage, bytes(persons), continued)?;
+    Ok(inserted.rows_affected())
 }
 
 pub(in crate::store) async fn insert_marks(

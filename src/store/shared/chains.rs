@@ -248,7 +248,7 @@ both_stores! {
         let night = locked(connection, tenant, own).await?;
         let learned = night.coverage.systems.keys().cloned().collect();
         let end = AnnouncementEnd::Joined {
-            target: chain, coverage: night.coverage, published: night.published, learned,
+            target: chain, coverage: Box::new(night.coverage), published: night.published, learned,
         };
         if !join_coverage(connection, tenant, own, &end).await? {
             return Err(StoreError::Conflict.into());
@@ -271,7 +271,7 @@ both_stores! {
             return Ok(false);
         }
         // others may have joined since it was read
-        joined.coverage.absorb(known.clone(), &joined.published);
+        joined.coverage.absorb((**known).clone(), &joined.published);
         joined.published.extend(published.iter().cloned());
         for system in learned {
             let number = system_number(connection, tenant, system).await?;

@@ -140,8 +140,8 @@ both_stores! {
             let cover = || async {
                 let mut tx = self.begin().await?;
                 let number = system_number(&mut tx, tenant, system).await?;
-                announced(&mut tx, tenant, coverage).await?;
-                insert_persons(&mut tx, number, coverage.0, persons).await?;
+                let continued = announced(&mut tx, tenant, coverage).await?.coverage.continues.map(|id| id.0);
+                insert_persons(&mut tx, number, coverage.0, continued, persons).await?;
                 Ok(tx.commit().await?)
             };
             run_transaction("cover_persons", cover).await
@@ -377,7 +377,7 @@ both_stores! {
     }
 
     /// Ends an announcement within the transaction of what ends it; says whether it may. It may not if it has ended
-    /// otherwise, has no ticket to become live, or its target is not live.
+    /// otherwise, has no ticket to become live, its target is not live, or it continues another one.
     pub(in crate::store) async fn end_announced(
         connection: &mut Connection,
         tenant: &str,
@@ -391,7 +391,10 @@ both_stores! {
             AnnouncementEnd::Void | AnnouncementEnd::Joined { .. } => CoverageState::Void,
         };
         let is_ended = own.state != CoverageState::Pending || *end != AnnouncementEnd::Void && own.ticket.is_none();
-        if is_ended || !join_coverage(connection, tenant, coverage, end).await? {
+        let target = if let AnnouncementEnd::Joined { target, .. } = end { Some(*target) } else { None };
+        // whom that one has are not listed
+        let is_apart = *end != AnnouncementEnd::Void && own.coverage.continues.is_some_and(|id| Some(id) != target);
+        if is_ended || is_apart || !join_coverage(connection, tenant, coverage, end).await? {
             return Ok(false);
         }
         run_sql!(query.execute, &mut *connection, sql::SET_STATE, tenant, coverage.0, state.name())?;
@@ -471,10 +474,10 @@ both_stores! {
         connection: &mut Connection,
         tenant: &str,
         coverage: CoverageId,
-    ) -> Result<(), TransactionError> {
+    ) -> Result<CoverageRecord, TransactionError> {
         let record = locked(connection, tenant, coverage).await?;
         match (record.state, record.ticket) {
-            (CoverageState::Pending, None) => Ok(()),
+            (CoverageState::Pending, None) => Ok(record),
             _ => Err(StoreError::Conflict.into()),
         }
     }

@@ -305,7 +305,7 @@ both_stores! {
                 Some(system) => {
                     let of_system = system_number(connection, tenant, system).await?;
                     for some in hashes.read_persons().map_err(StoreError::Unread)?.chunks(HASHES_PER_CALL) {
-                        let new = insert_persons(connection, of_system, number, some).await?;
+                        let new = insert_persons(connection, of_system, number, None, some).await?;
                         if let Some(known) = &mut described {
                             known.coverage.count_new_persons(system, new);
                         }

@@ -121,7 +121,8 @@ const INSERT_PERSONS: &str = of_hashes!(
     "insert_persons",
     "$3",
     "
-INSERT INTO covered (system, hash, coverage) SELECT $1, w.hash, $2 FROM w WHERE TRUE
+INSERT INTO covered (system, hash, coverage) SELECT $1, w.hash, $2 FROM w
+WHERE NOT EXISTS (SELECT 1 FROM covered WHERE system = $1 AND hash = w.hash AND coverage = $4)
 ON CONFLICT (system, hash, coverage) DO NOTHING"
 );
 
@@ -235,14 +236,16 @@ pub(in crate::store) async fn share_tables(
     run_sql!(query_scalar.fetch_one, connection, SHARE_TABLES, Json(one), Json(other))
 }
 
-/// Adds persons to a coverage, and says how many were new.
+/// Adds persons to a coverage but those of the one that it continues, and says how many were new.
 pub(in crate::store) async fn insert_persons(
     connection: &mut SqliteConnection,
     system: i64,
     coverage: i64,
+    continued: Option<i64>,
     persons: &[KeyedHash],
 ) -> Result<u64, sqlx::Error> {
-    Ok(run_sql!(query.execute, connection, INSERT_PERSONS, system, coverage, joined(persons))?.rows_affected())
+    let inserted = run_sql!(query.execute, connection, INSERT_PERSONS, system, coverage, joined(persons), continued)?;
+    Ok(inserted.rows_affected())
 }
 
 pub(in crate::store) async fn insert_marks(

@@ -42,6 +42,35 @@ pub struct RecordedRows {
     pub published: BTreeSet<String>,
     /// The population that it republishes, if it is of a chain.
     pub chain: Option<String>,
+    /// The coverage of the chain, if persons of that one are not listed again.
+    pub continued: Option<ContinuedRows>,
+}
+
+/// A coverage that another one continues.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct ContinuedRows {
+    /// Its number.
+    pub id: i64,
+    /// Per key system how many persons of the release it has.
+    pub common: BTreeMap<String, u64>,
+}
+
+/// The persons of the coverage of a release, as the ledger records them.
+pub trait RecordedPersons {
+    /// Why they cannot be had, or are not those of the release.
+    type Error: From<std::io::Error> + From<PeopleClaimError>;
+
+    /// Those that are listed by a key system behind a hash, in order; none behind the last one.
+    ///
+    /// # Errors
+    /// Those of the ledger.
+    fn listed(&mut self, system: &str, after: Option<u128>) -> Result<Vec<u128>, Self::Error>;
+
+    /// How many of these stand in the coverage that it continues.
+    ///
+    /// # Errors
+    /// Those of the ledger.
+    fn continued(&mut self, system: &str, persons: &[u128]) -> Result<u64, Self::Error>;
 }
 
 /// Another coverage, as it stands to the rows of a release.
@@ -99,44 +128,62 @@ pub struct ClaimedPeople {
     pub chain: Option<String>,
 }
 
-/// Checks the coverage of a release; `persons` gives the recorded persons of a key system behind a hash, in order.
+/// Checks the coverage of a release.
 ///
 /// # Errors
 /// The first difference, or what `persons` fails with.
-pub fn audit_recorded<E: From<std::io::Error> + From<PeopleClaimError>>(
+pub fn audit_recorded<P: RecordedPersons>(
     facts: &mut PeopleFacts,
     names: &[String],
     claim: &ClaimedPeople,
     recorded: &RecordedRows,
-    mut persons: impl FnMut(&str, Option<u128>) -> Result<Vec<u128>, E>,
-) -> Result<(), E> {
+    persons: &mut P,
+) -> Result<(), P::Error> {
     if recorded.places != claim.places {
         return Err(PeopleClaimError::Names.into());
     }
     if recorded.chain != claim.chain {
         return Err(PeopleClaimError::Chain.into());
     }
-    recorded.check_marks(facts, names, claim)?;
-    for SystemFacts { name, persons: derived, .. } in &mut facts.systems {
-        let fault = || E::from(PeopleClaimError::Persons(name.clone()));
-        let (mut page, mut last) = (VecDeque::new(), None);
-        derived.batches(PERSONS_AT_ONCE, |some| {
-            for person in some {
-                if page.is_empty() {
-                    page.extend(persons(name, last)?);
-                }
-                if page.pop_front() != Some(*person) {
-                    return Err(fault());
-                }
-                last = Some(*person);
-            }
-            Ok(())
-        })?;
-        if !page.is_empty() || !persons(name, last)?.is_empty() {
-            return Err(fault());
-        }
+    if recorded.continued.as_ref().is_some_and(|of| claim.chain.is_none() || !claim.joined.contains(&of.id)) {
+        return Err(PeopleClaimError::Chain.into());
     }
-    Ok(())
+    recorded.check_marks(facts, names, claim)?;
+    facts.systems.iter_mut().try_for_each(|system| check_persons(system, recorded.continued.as_ref(), persons))
+}
+
+/// Checks that exactly the persons of a release are recorded: each is listed, or stands in the coverage that is continued,
+/// and no other one is listed.
+fn check_persons<P: RecordedPersons>(
+    system: &mut SystemFacts,
+    continued: Option<&ContinuedRows>,
+    recorded: &mut P,
+) -> Result<(), P::Error> {
+    let SystemFacts { name, persons: derived, .. } = system;
+    let fault = || P::Error::from(PeopleClaimError::Persons(name.clone()));
+    let (mut page, mut last, mut is_ended) = (VecDeque::new(), None, false);
+    let (mut listed, mut twice) = (0, 0);
+    derived.batches(PERSONS_AT_ONCE, |some| {
+        for person in some {
+            if page.is_empty() && !is_ended {
+                page.extend(recorded.listed(name, last)?);
+                is_ended = page.is_empty();
+                listed += page.len() as u64;
+                twice += if continued.is_some() { recorded.continued(name, page.make_contiguous())? } else { 0 };
+            }
+            match page.front() {
+                Some(next) if next < person => return Err(fault()),
+                Some(next) if next == person => last = page.pop_front(),
+                _ => {}
+            }
+        }
+        Ok(())
+    })?;
+    if !page.is_empty() || !is_ended && !recorded.listed(name, last)?.is_empty() {
+        return Err(fault());
+    }
+    let in_continued = continued.map_or(0, |of| of.common.get(name).copied().unwrap_or(0));
+    if listed + in_continued == derived.len() + twice { Ok(()) } else { Err(fault()) }
 }
 
 impl RecordedRows {

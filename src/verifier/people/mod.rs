@@ -14,8 +14,8 @@ mod surprise;
 mod tests;
 
 pub use claim::{
-    ClaimedPeople, KnownSystem, OtherCoverage, RecordedRows, RecordedStatement, audit_claim, audit_recorded,
-    decisive_marks, twin_candidates,
+    ClaimedPeople, ContinuedRows, KnownSystem, OtherCoverage, RecordedPersons, RecordedRows, RecordedStatement,
+    audit_claim, audit_recorded, decisive_marks, twin_candidates,
 };
 pub use counts::SortedHashes;
 pub use facts::{AuditedRows, AuditedSystem, PeopleFacts, RowsLayout, SystemFacts, derive_facts};
