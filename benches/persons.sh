@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # What a table of so many persons (1000000) of the census costs through the service: published once, and two nights of which the second
 # has 2% other persons; each in a service of its own. Needs bash, awk, cargo, python3 and /proc; with STORE=postgres also Postgres
-# (scripts/pg-tmp.sh), whose own processes are not counted.
+# (scripts/pg-tmp.sh).
 #
 #   benches/persons.sh [PERSONS]
 #   STORE=postgres benches/persons.sh
