@@ -15,6 +15,9 @@ use super::hash::{HashOfHashes, KeyedHash};
 use super::surprise::{BlockCounts, SurpriseTable, UNITS_PER_BIT};
 use crate::control::{Cancelled, Control};
 
+/// Most columns whose blocks and signatures are kept.
+pub(super) const MAX_CHOSEN_COLUMNS: usize = 16;
+
 /// Values of each column whose blocks are looked at: those with the lowest hashes.
 const VALUES: usize = 32;
 
@@ -26,6 +29,7 @@ const ENOUGH_SURPRISE: u64 = 160 * UNITS_PER_BIT;
 
 /// Bits of a hash that go with the number of a block into one key; 112 bits of a hash distinguish cells.
 const NUMBER_BITS: u32 = 16;
+const _: () = assert!(MAX_CHOSEN_COLUMNS * MAX_CHOSEN_COLUMNS * VALUES <= 1 << NUMBER_BITS, "blocks have numbers");
 
 /// Cells of a block that are kept until it is known whether it says something.
 const CELLS_AT_ONCE: usize = 1 << 12;

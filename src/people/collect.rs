@@ -5,7 +5,7 @@ use std::path::Path;
 
 use rayon::prelude::*;
 
-use super::blocks::{ScanError, blocks};
+use super::blocks::{MAX_CHOSEN_COLUMNS, ScanError, blocks};
 use super::cells::{CellChunk, CellFile};
 use super::evidence::{Evidence, SystemEvidence};
 use super::fold::Fold;
@@ -15,9 +15,6 @@ use super::signatures::signatures;
 use super::sorter::ExternalSorter;
 use crate::control::{Cancelled, Control};
 use crate::microdata::{Chunk, ChunkColumn};
-
-/// Most columns whose blocks and signatures are kept.
-const MAX_CHOSEN_COLUMNS: usize = 16;
 
 /// Sorts that each key system takes: of persons, their spellings and their records.
 const SORTERS_PER_SYSTEM: usize = 3;
