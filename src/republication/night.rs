@@ -298,16 +298,18 @@ impl<'a> NightInProgress<'a> {
             present[member.bucket as usize] += u32::from(member.last == *night);
             recent[member.bucket as usize] += u32::from(member.last.saturating_add(grace.max(1)) > *night);
         }
-        let mut singles: BTreeMap<&[u32], Vec<Single>> = BTreeMap::new();
-        let mut published: Vec<u32> = self.published.iter().map(|published| published.member).collect();
-        published.sort_unstable_by_key(|&member| members[member as usize].bucket);
-        for member in published {
-            let StateMember { bucket, slot, .. } = members[member as usize];
-            let signature = self.state.signature(bucket);
+        let published = self.published.iter().map(|published| (published.member, members[published.member as usize]));
+        let alone = published.filter(|(_, StateMember { bucket, .. })| {
             // two persons of a merged bucket of two slots would have equal values for certain
-            if signature.len() >= 3 && present[bucket as usize] == 1 && recent[bucket as usize] == 1 {
-                singles.entry(signature).or_default().push(Single { member, bucket, slot });
-            }
+            let is_large = self.state.signature(*bucket).len() >= 3;
+            is_large && present[*bucket as usize] == 1 && recent[*bucket as usize] == 1
+        });
+        let mut alone: Vec<Single> =
+            alone.map(|(member, StateMember { bucket, slot, .. })| Single { member, bucket, slot }).collect();
+        alone.sort_unstable_by_key(|single| single.bucket);
+        let mut singles: BTreeMap<&[u32], Vec<Single>> = BTreeMap::new();
+        for single in alone {
+            singles.entry(self.state.signature(single.bucket)).or_default().push(single);
         }
         let mut stream = streams.stream("republish/merges");
         let mut made = Vec::new();
@@ -346,7 +348,8 @@ impl<'a> NightInProgress<'a> {
         let mut bucket_of = vec![None; self.rows.len()];
         let mut number = vec![UNSEEN; self.state.buckets.len()];
         let mut buckets: Vec<NightBucket> = Vec::new();
-        self.published.sort_unstable_by_key(|published| published.row);
+        // those of survivors stand in order before all others: a stable sort merges them
+        self.published.sort_by_key(|published| published.row);
         for published in &self.published {
             let bucket = self.state.members[published.member as usize].bucket;
             let at = &mut number[bucket as usize];

@@ -294,7 +294,13 @@ impl NightAudit<'_> {
             present[earlier.bucket as usize] += u32::from(stays);
             recent[earlier.bucket as usize] += u32::from(stays || was_recent);
         }
-        let mut origins: Vec<(u32, u32)> = self.stayed().map(|(old, new)| (new, old)).collect();
+        let mut first = vec![NONE; self.after.buckets.len()];
+        let mut has_several = vec![false; self.after.buckets.len()];
+        for (old, new) in self.stayed() {
+            has_several[new as usize] |= !holds(&mut first[new as usize], old);
+        }
+        let several = self.stayed().filter(|(_, new)| has_several[*new as usize]);
+        let mut origins: Vec<(u32, u32)> = several.map(|(old, new)| (new, old)).collect();
         origins.sort_unstable();
         origins.dedup();
         let mut parents: BTreeMap<u32, u32> = BTreeMap::new();
