@@ -9,32 +9,53 @@ use super::PostgresStore;
 use super::error::failed;
 use crate::people::KeyedHash;
 use crate::ports::{AlikeMark, CoverageSelection, StoreError};
-use crate::store::rows::{AlikeRow, CommonMark, CoverageRow, MarkHolder, PersonRange, parted};
+use crate::store::rows::{AlikeRow, CommonMark, CoverageRow, MarkHolder, PersonRange, joined, parted};
+
+/// The relation `w` of the hashes in a list of sixteen bytes for each: an array takes longer to make and to send.
+macro_rules! hashes_in {
+    ($list:literal) => {
+        concat!(
+            "(SELECT SUBSTRING(",
+            $list,
+            " FROM place FOR 16) AS hash FROM GENERATE_SERIES(1, LENGTH(",
+            $list,
+            "), 16) AS place) AS w"
+        )
+    };
+}
 
 /// The shared text, holding the row.
 pub(in crate::store) const LOCKED_COVERAGE: &str = "\
 -- coverage_locked
 SELECT id, job, state, ticket, body, published FROM coverages WHERE tenant = $1 AND id = $2 FOR UPDATE";
 
-/// Takes an array of hashes. The state of a coverage is asked for by a query of its own, here and below: of a join the planner
-/// may begin with the coverages, and go through all of them for each hash.
-pub(super) const COMMON_PERSONS: &str = "\
+/// Takes hashes, sixteen bytes each. The state of a coverage is asked for by a query of its own, here and below: of a join the
+/// planner may begin with the coverages, and go through all of them for each hash.
+pub(super) const COMMON_PERSONS: &str = concat!(
+    "\
 -- common_persons
 SELECT coverage, number FROM (
-  SELECT c.coverage, COUNT(*) AS number FROM UNNEST($3) AS w (hash) CROSS JOIN LATERAL (
+  SELECT c.coverage, COUNT(*) AS number FROM ",
+    hashes_in!("$3"),
+    " CROSS JOIN LATERAL (
     SELECT coverage FROM covered
     WHERE system = (SELECT id FROM key_systems WHERE tenant = $1 AND name = $2) AND hash = w.hash OFFSET 0) AS c
   GROUP BY c.coverage) AS g
 WHERE (CAST($4 AS BIGINT) IS NULL OR coverage <> $4)
-  AND (SELECT state <> 'void' FROM coverages WHERE id = g.coverage)";
+  AND (SELECT state <> 'void' FROM coverages WHERE id = g.coverage)"
+);
 
 /// In one value, as hashes are kept: a thousand rows take longer to read here than to find there.
-pub(super) const PUBLISHED_PERSONS: &str = "\
+pub(super) const PUBLISHED_PERSONS: &str = concat!(
+    "\
 -- published_persons
-SELECT COALESCE(STRING_AGG(DISTINCT c.hash, ''), '') FROM UNNEST($3) AS w (hash) CROSS JOIN LATERAL (
+SELECT COALESCE(STRING_AGG(DISTINCT c.hash, ''), '') FROM ",
+    hashes_in!("$3"),
+    " CROSS JOIN LATERAL (
   SELECT hash, coverage FROM covered
   WHERE system = (SELECT id FROM key_systems WHERE tenant = $1 AND name = $2) AND hash = w.hash OFFSET 0) AS c
-WHERE (SELECT state = 'live' AND (CAST($4 AS UUID) IS NULL OR job = $4) FROM coverages WHERE id = c.coverage)";
+WHERE (SELECT state = 'live' AND (CAST($4 AS UUID) IS NULL OR job = $4) FROM coverages WHERE id = c.coverage)"
+);
 
 /// In one value, like [`PUBLISHED_PERSONS`]. By the index of coverages: without statistics the planner would go through all
 /// persons of the key system, where these are in order.
@@ -53,14 +74,18 @@ WHERE v.tenant = $1 AND c.coverage = $2 AND c.system = $3 AND c.hash > $5 ORDER 
 
 /// A mark that as many coverages have as the limit says nothing of any, hence no more are read; without a bound, the marks of
 /// small domains would grow with each night. In one value, like [`PUBLISHED_PERSONS`]: for each the hash, and three numbers.
-pub(super) const COMMON_MARKS: &str = "\
+pub(super) const COMMON_MARKS: &str = concat!(
+    "\
 -- common_marks
 SELECT COALESCE(STRING_AGG(w.hash || int8send(h.coverage) || int8send(h.kind) || int8send(h.weight), ''), '')
-FROM UNNEST($2) AS w (hash) CROSS JOIN LATERAL (
+FROM ",
+    hashes_in!("$2"),
+    " CROSS JOIN LATERAL (
   SELECT a.coverage, a.kind, a.weight FROM alike AS a
   WHERE a.hash = w.hash AND (CAST($3 AS BIGINT) IS NULL OR a.coverage <> $3)
     AND (SELECT state <> 'void' FROM coverages WHERE id = a.coverage AND tenant = $1)
-  LIMIT $4) AS h";
+  LIMIT $4) AS h"
+);
 
 /// In one value, like [`COMMON_MARKS`], with two numbers.
 const MARKS_OF: &str = "\
@@ -95,27 +120,28 @@ const SHARE_TABLES: &str = "\
 SELECT EXISTS (SELECT 1 FROM coverage_tables AS a JOIN coverage_tables AS b ON b.mark = a.mark
 WHERE a.coverage = ANY($1) AND b.coverage = ANY($2))";
 
-const INSERT_PERSONS: &str = "\
+const INSERT_PERSONS: &str = concat!(
+    "\
 -- insert_persons
-INSERT INTO covered (system, hash, coverage) SELECT $1, w.hash, $2 FROM UNNEST($3) AS w (hash)
+INSERT INTO covered (system, hash, coverage) SELECT $1, w.hash, $2 FROM ",
+    hashes_in!("$3"),
+    "
 WHERE NOT EXISTS (SELECT 1 FROM covered WHERE system = $1 AND hash = w.hash AND coverage = $4 OFFSET 0)
-ON CONFLICT (system, hash, coverage) DO NOTHING";
+ON CONFLICT (system, hash, coverage) DO NOTHING"
+);
 
-/// Takes arrays of hashes, kinds and weights, in equal order.
+/// Takes hashes, sixteen bytes each, and in equal order arrays of kinds and weights.
 const INSERT_MARKS: &str = "\
 -- insert_marks
 INSERT INTO alike (hash, coverage, kind, weight)
-SELECT w.hash, $1, w.kind, w.weight FROM UNNEST($2, $3, $4) AS w (hash, kind, weight)
+SELECT SUBSTRING($2 FROM CAST(16 * w.place - 15 AS INTEGER) FOR 16), $1, w.kind, w.weight
+FROM UNNEST($3, $4) WITH ORDINALITY AS w (kind, weight, place)
 ON CONFLICT (hash, coverage, kind) DO NOTHING";
 
 /// Some persons of a coverage, by where they are: they are found once.
 pub(in crate::store) const DELETE_PERSONS: &str = "\
 -- delete_persons
 DELETE FROM covered WHERE ctid = ANY (ARRAY (SELECT ctid FROM covered WHERE coverage = $1 LIMIT $2))";
-
-fn bytes(hashes: &[KeyedHash]) -> Vec<Vec<u8>> {
-    hashes.iter().map(|hash| hash.to_bytes().to_vec()).collect()
-}
 
 impl PostgresStore {
     pub(in crate::store) async fn find_common_persons(
@@ -126,7 +152,7 @@ impl PostgresStore {
         except: Option<i64>,
     ) -> Result<Vec<(i64, i64)>, StoreError> {
         let mut tx = self.begin_lookup().await.map_err(failed)?;
-        run_sql!(query_as.fetch_all, &mut *tx, COMMON_PERSONS, tenant, system, bytes(persons), except).map_err(failed)
+        run_sql!(query_as.fetch_all, &mut *tx, COMMON_PERSONS, tenant, system, joined(persons), except).map_err(failed)
     }
 
     pub(in crate::store) async fn find_published_persons(
@@ -138,7 +164,7 @@ impl PostgresStore {
     ) -> Result<BTreeSet<KeyedHash>, StoreError> {
         let mut tx = self.begin_lookup().await.map_err(failed)?;
         let found: Vec<u8> =
-            run_sql!(query_scalar.fetch_one, &mut *tx, PUBLISHED_PERSONS, tenant, system, bytes(persons), job)
+            run_sql!(query_scalar.fetch_one, &mut *tx, PUBLISHED_PERSONS, tenant, system, joined(persons), job)
                 .map_err(failed)?;
         Ok(parted(&found)?.into_iter().collect())
     }
@@ -151,7 +177,7 @@ impl PostgresStore {
     ) -> Result<Vec<CommonMark>, StoreError> {
         // each once: a mark that is asked for twice would have twice as many holders
         let distinct: BTreeSet<KeyedHash> = hashes.iter().copied().collect();
-        let (limit, hashes) = (CommonMark::limit(except), bytes(&distinct.into_iter().collect::<Vec<_>>()));
+        let (limit, hashes) = (CommonMark::limit(except), joined(&distinct.into_iter().collect::<Vec<_>>()));
         let mut tx = self.begin_lookup().await.map_err(failed)?;
         let rows: Vec<u8> =
             run_sql!(query_scalar.fetch_one, &mut *tx, COMMON_MARKS, tenant, hashes, except, limit).map_err(failed)?;
@@ -244,7 +270,7 @@ pub(in crate::store) async fn insert_persons(
     continued: Option<i64>,
     persons: &[KeyedHash],
 ) -> Result<u64, sqlx::Error> {
-    let inserted = run_sql!(query.execute, connection, INSERT_PERSONS, system, coverage, bytes(persons), continued)?;
+    let inserted = run_sql!(query.execute, connection, INSERT_PERSONS, system, coverage, joined(persons), continued)?;
     Ok(inserted.rows_affected())
 }
 
@@ -253,9 +279,9 @@ pub(in crate::store) async fn insert_marks(
     coverage: i64,
     marks: &[AlikeMark],
 ) -> Result<(), sqlx::Error> {
-    let hashes: Vec<Vec<u8>> = marks.iter().map(|mark| mark.hash.to_bytes().to_vec()).collect();
+    let hashes: Vec<KeyedHash> = marks.iter().map(|mark| mark.hash).collect();
     let kinds: Vec<i64> = marks.iter().map(|mark| mark.kind.number()).collect();
     let weights: Vec<i64> = marks.iter().map(|mark| mark.weight.cast_signed()).collect();
-    run_sql!(query.execute, connection, INSERT_MARKS, coverage, hashes, kinds, weights)?;
+    run_sql!(query.execute, connection, INSERT_MARKS, coverage, joined(&hashes), kinds, weights)?;
     Ok(())
 }

@@ -44,9 +44,9 @@ async fn touched(connection: &mut PgConnection, query: ExplainQuery) -> u64 {
 }
 
 async fn assert_few_pages(store: &PostgresStore, hashes: &[Vec<u8>]) {
-    let marks = explained(COMMON_MARKS).bind(hashes.to_vec()).bind(None::<i64>).bind(6_i64);
-    let persons = explained(COMMON_PERSONS).bind("k").bind(hashes.to_vec()).bind(None::<i64>);
-    let published = explained(PUBLISHED_PERSONS).bind("k").bind(hashes.to_vec()).bind(None::<Uuid>);
+    let marks = explained(COMMON_MARKS).bind(hashes.concat()).bind(None::<i64>).bind(6_i64);
+    let persons = explained(COMMON_PERSONS).bind("k").bind(hashes.concat()).bind(None::<i64>);
+    let published = explained(PUBLISHED_PERSONS).bind("k").bind(hashes.concat()).bind(None::<Uuid>);
     for (number, query) in [marks, persons, published].into_iter().enumerate() {
         let pages = touched(&mut store.begin_lookup().await.unwrap(), query).await;
         assert!(pages < MAX_PAGES_PER_HASH * ASKED as u64, "statement {number}: {pages} pages");
