@@ -20,8 +20,8 @@ use crate::people::{
     Coverage, CoverageId, Fold, KeyedHash, Place, PopulationRegistry, Separation, SignatureSample, SystemEvidence,
 };
 use crate::ports::{
-    AlikeKind, AlikeMark, AnnouncementEnd, CARRIED_HASHES, CommonMarks, CoverageRecord, CoverageSelection, CoveragesAt,
-    HASHES_PER_CALL, MARKS_PER_CALL, StoreError,
+    AlikeKind, AlikeMark, AnnouncementEnd, CARRIED_HASHES, CommonMarks, CoverageRecord, CoverageSelection,
+    CoverageState, CoveragesAt, HASHES_PER_CALL, MARKS_PER_CALL, StoreError,
 };
 use crate::publication::CompositionMode;
 use crate::report::ManifestIdentity;
@@ -333,10 +333,11 @@ impl SharedEvidence {
         self.common.get(&id).cloned().unwrap_or_default()
     }
 
-    /// The same of those that may be its own, as it continues another one.
+    /// The same of those that may be its own, as it is announced and continues another one.
     fn common(&self, record: &CoverageRecord) -> BTreeMap<String, u64> {
         let mut common = self.of(record.id);
-        for (system, number) in record.coverage.continues.map(|id| self.of(id)).into_iter().flatten() {
+        let continued = record.coverage.continues.filter(|_| record.state == CoverageState::Pending);
+        for (system, number) in continued.map(|id| self.of(id)).into_iter().flatten() {
             *common.entry(system).or_default() += number;
         }
         common

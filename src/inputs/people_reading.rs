@@ -221,10 +221,12 @@ impl PeopleReading {
         self.common_persons(record).values().any(|number| *number > 0)
     }
 
-    /// How many persons a coverage has in common with the rows, at most: all of one that it continues may be its own.
+    /// How many persons a coverage has in common with the rows, at most: while it is announced, all of one that it continues may
+    /// be its own.
     fn common_persons(&self, record: &CoverageRecord) -> BTreeMap<String, u64> {
         let mut common: BTreeMap<String, u64> = BTreeMap::new();
-        let ids = [Some(record.id), record.coverage.continues].into_iter().flatten();
+        let continued = record.coverage.continues.filter(|_| record.state == CoverageState::Pending);
+        let ids = [Some(record.id), continued].into_iter().flatten();
         for (system, number) in ids.filter_map(|id| self.persons.get(&id)).flatten() {
             *common.entry(system.clone()).or_default() += number;
         }

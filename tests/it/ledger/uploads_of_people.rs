@@ -467,3 +467,19 @@ async fn answers_say_what_was_published_before() {
     }
     clinic.server.stop().await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn answers_count_some_of_many_persons() {
+    let clinic = Clinic::open().await;
+    let many = uploaded(&clinic.server, "population=clinic", patients(0..140_000, HEADER)).await;
+    assert_eq!(many["published_before"]["persons"], json!({"count": 0, "of": 131_072}));
+    // who is counted is drawn by chance, not by the order of rows
+    let few = uploaded(&clinic.server, "population=clinic", patients(0..700, HEADER)).await;
+    let clinic = clinic.between(async |store| publish(store.as_ref(), &few).await).await;
+    let looked = clinic.server.get(&format!("/v1/datasets/{}", id(&many))).await.ok(200);
+    let persons = &looked["published_before"]["persons"];
+    assert_eq!(persons["of"], 131_072);
+    let count = persons["count"].as_u64().unwrap();
+    assert!((600..700).contains(&count), "{count} of 700, of 14 in 15 of the persons");
+    clinic.server.stop().await;
+}
