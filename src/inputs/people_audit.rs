@@ -333,7 +333,7 @@ impl SharedEvidence {
         self.common.get(&id).cloned().unwrap_or_default()
     }
 
-    /// The same of those that may be its own, as it is announced and continues another one.
+    /// The same, with those of the coverage that it continues while it is announced: any of these may be its own.
     fn common(&self, record: &CoverageRecord) -> BTreeMap<String, u64> {
         let mut common = self.of(record.id);
         let continued = record.coverage.continues.filter(|_| record.state == CoverageState::Pending);

@@ -19,7 +19,7 @@ use crate::people::{
     SeparationStatement, SignatureSample,
 };
 
-/// Most hashes of one call: of thousands a store spends its time on finding them, and others who write wait some milliseconds.
+/// Most hashes of one call. With fewer, most of the time goes into calls; with more, others wait longer to write.
 pub const HASHES_PER_CALL: usize = 8192;
 
 /// Most marks that are added or looked up at once: all of a table. A transaction for each thousand would write the same pages

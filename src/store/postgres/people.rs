@@ -262,7 +262,7 @@ pub(in crate::store) async fn share_tables(
     run_sql!(query_scalar.fetch_one, connection, SHARE_TABLES, one, other)
 }
 
-/// Adds persons to a coverage but those of the one that it continues, and says how many were new.
+/// Adds persons to a coverage, without those of the one that it continues, and says how many were new.
 pub(in crate::store) async fn insert_persons(
     connection: &mut PgConnection,
     system: i64,
