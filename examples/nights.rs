@@ -178,7 +178,7 @@ impl Source {
         bytes[..8].copy_from_slice(&order.key.to_le_bytes());
         let streams = RandomStreams::Keyed(ReleaseKey::from_bytes(bytes));
         let input = NightInput { rows: &rows, values: &self.values };
-        Ok(Night::new(state, input, &terms, &streams, &Control::default())?)
+        Ok(Night::new(state.clone(), input, &terms, &streams, &Control::default())?)
     }
 
     /// What a night shows of the persons in it.

@@ -14,7 +14,6 @@ use crate::microdata::formats::{IngestLimits, TableReader};
 use crate::microdata::{AttributeType, ColumnBuilder, Table};
 use crate::people::{
     BoundedTable, ContributionBound, ContributionError, ContributionSpool, KeyedHash, KeyedHasher, SystemColumns,
-    labelled,
 };
 use crate::problem::{Kind, Problem};
 use crate::publication::Unit;
@@ -38,9 +37,9 @@ impl DrawHasher {
 }
 
 impl KeyedHasher for DrawHasher {
-    fn keyed(&self, label: &str, texts: &[&[u8]]) -> KeyedHash {
+    fn keyed_bytes(&self, bytes: &[u8]) -> KeyedHash {
         let mut mac = self.0.clone();
-        mac.update(&labelled(label, texts));
+        mac.update(bytes);
         let bytes: [u8; 32] = mac.finalize().into_bytes().into();
         KeyedHash(bytes.iter().take(16).fold(0, |word, &byte| word << 8 | u128::from(byte)))
     }

@@ -194,7 +194,7 @@ impl<'a> PeopleAudit<'a> {
         let cuts = handle.block_on(store.sample_cuts(tenant, own.id))?;
         let CoverageRecord { coverage, published, .. } = own;
         let contents = coverage.contents.iter();
-        let continued = |id: CoverageId| ContinuedRows { id: id.0, common: shared.of(id) };
+        let continued = |id: CoverageId| ContinuedRows { id: id.0, common: shared.listed_in(id) };
         Ok(RecordedRows {
             places: places(coverage),
             tables: coverage.tables.iter().copied().map(number_of).collect(),
@@ -329,15 +329,15 @@ struct SharedEvidence {
 
 impl SharedEvidence {
     /// Per key system how many persons of the rows are listed in a coverage.
-    fn of(&self, id: CoverageId) -> BTreeMap<String, u64> {
+    fn listed_in(&self, id: CoverageId) -> BTreeMap<String, u64> {
         self.common.get(&id).cloned().unwrap_or_default()
     }
 
     /// The same, with those of the coverage that it continues while it is announced: any of these may be its own.
     fn common(&self, record: &CoverageRecord) -> BTreeMap<String, u64> {
-        let mut common = self.of(record.id);
+        let mut common = self.listed_in(record.id);
         let continued = record.coverage.continues.filter(|_| record.state == CoverageState::Pending);
-        for (system, number) in continued.map(|id| self.of(id)).into_iter().flatten() {
+        for (system, number) in continued.map(|id| self.listed_in(id)).into_iter().flatten() {
             *common.entry(system).or_default() += number;
         }
         common

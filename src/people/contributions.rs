@@ -187,10 +187,11 @@ fn choose<H: KeyedHasher>(run: &ChoosingRun<'_, H>, order: Option<&RowOrder>) ->
         let components = KeyComponents::new(*hasher, &bound.person, &chunk);
         let here = order.map(|of| of.ranks(&chunk));
         let mut cells: Vec<&[u8]> = Vec::with_capacity(2 * names.len());
+        let mut room = Vec::new();
         for row in 0..chunk.rows as usize {
             let number = seen + row as u64;
             let keyless = |column: usize| ContributionError::Keyless { row: number + 1, column: names[column].clone() };
-            let person = components.key(row).map_err(keyless)?.person;
+            let person = components.key(row, &mut room).map_err(keyless)?.person;
             cells.clear();
             // a missing cell is no empty one
             for &column in &by_name {
@@ -351,15 +352,15 @@ mod tests {
     use super::*;
     use crate::microdata::formats::csv::CsvOptions;
     use crate::microdata::formats::{InputFormat, open};
-    use crate::people::{KeyedHash, labelled};
+    use crate::people::KeyedHash;
     /// A hasher of a key.
     #[derive(Clone)]
     struct TestKey(u8);
 
     impl KeyedHasher for TestKey {
-        fn keyed(&self, label: &str, texts: &[&[u8]]) -> KeyedHash {
+        fn keyed_bytes(&self, bytes: &[u8]) -> KeyedHash {
             let mut mac = Hmac::<Sha256>::new_from_slice(&[self.0; 32]).unwrap();
-            mac.update(&labelled(label, texts));
+            mac.update(bytes);
             let bytes: [u8; 32] = mac.finalize().into_bytes().into();
             KeyedHash::from_bytes(*bytes.first_chunk().unwrap())
         }

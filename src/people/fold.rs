@@ -36,12 +36,12 @@ impl Fold {
             return if text.is_ascii() { Cow::Borrowed(text) } else { Cow::Owned(text.nfkc().collect()) };
         }
         let mut folded = if is_plain(text) { Cow::Borrowed(text) } else { Cow::Owned(visible_and_caseless(text)) };
-        let is_kept: fn(char) -> bool = match self {
-            Self::Alphanumeric => is_letter_or_digit,
-            Self::Digits => |letter| letter.is_ascii_digit(),
-            Self::Standard | Self::Exact => |_| true,
+        let is_kept: Option<fn(char) -> bool> = match self {
+            Self::Alphanumeric => Some(is_letter_or_digit),
+            Self::Digits => Some(|letter| letter.is_ascii_digit()),
+            Self::Standard | Self::Exact => None,
         };
-        if !folded.chars().all(is_kept) {
+        if let Some(is_kept) = is_kept.filter(|is_kept| !folded.chars().all(is_kept)) {
             folded = Cow::Owned(folded.chars().filter(|letter| is_kept(*letter)).collect());
         }
         match date(&folded).or_else(|| number(&folded)) {

@@ -48,20 +48,34 @@ impl<'de> Deserialize<'de> for KeyedHash {
 
 /// The keyed hash of a tenant. Its key is outside the store.
 pub trait KeyedHasher: Sync {
-    /// The first 16 bytes of the keyed hash of the label, a zero byte, and each text behind its length in four bytes.
-    fn keyed(&self, label: &str, texts: &[&[u8]]) -> KeyedHash;
+    /// The first 16 bytes of the keyed hash of some bytes.
+    fn keyed_bytes(&self, bytes: &[u8]) -> KeyedHash;
+
+    /// The same of the label, a zero byte, and each text behind its length in four bytes.
+    fn keyed(&self, label: &str, texts: &[&[u8]]) -> KeyedHash {
+        self.keyed_bytes(&labelled(label, texts))
+    }
 }
 
 /// The bytes that [`KeyedHasher::keyed`] hashes.
 pub(crate) fn labelled(label: &str, texts: &[&[u8]]) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(label.len() + 1 + texts.iter().map(|text| text.len() + 4).sum::<usize>());
+    put_label(&mut bytes, label);
+    texts.iter().for_each(|text| put_text(&mut bytes, text));
+    bytes
+}
+
+/// Begins the bytes of [`labelled`], in place of what is there.
+pub(super) fn put_label(bytes: &mut Vec<u8>, label: &str) {
+    bytes.clear();
     bytes.extend_from_slice(label.as_bytes());
     bytes.push(0);
-    for text in texts {
-        bytes.extend_from_slice(&(text.len() as u32).to_be_bytes());
-        bytes.extend_from_slice(text);
-    }
-    bytes
+}
+
+/// Adds a text to the bytes of [`labelled`].
+pub(super) fn put_text(bytes: &mut Vec<u8>, text: &[u8]) {
+    bytes.extend_from_slice(&(text.len() as u32).to_be_bytes());
+    bytes.extend_from_slice(text);
 }
 
 /// A hash of keyed hashes.
@@ -131,9 +145,9 @@ pub(super) mod tests {
     pub(in crate::people) struct GoldenTenant;
 
     impl KeyedHasher for GoldenTenant {
-        fn keyed(&self, label: &str, texts: &[&[u8]]) -> KeyedHash {
+        fn keyed_bytes(&self, bytes: &[u8]) -> KeyedHash {
             let mut mac = Hmac::<Sha256>::new_from_slice(b"golden").unwrap();
-            mac.update(&labelled(label, texts));
+            mac.update(bytes);
             let bytes: [u8; 32] = mac.finalize().into_bytes().into();
             KeyedHash::from_bytes(*bytes.first_chunk().unwrap())
         }

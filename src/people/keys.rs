@@ -6,7 +6,7 @@ use rayon::prelude::*;
 use unicode_normalization::UnicodeNormalization;
 
 use super::fold::Fold;
-use super::hash::{KeyedHash, KeyedHasher};
+use super::hash::{KeyedHash, KeyedHasher, put_label, put_text};
 use crate::microdata::{Chunk, ChunkColumn};
 
 /// Rows or values that a processor hashes at once.
@@ -53,11 +53,20 @@ struct ComponentColumn<'a> {
     texts: Vec<Option<ComponentTexts<'a>>>,
 }
 
+impl<'a> ComponentColumn<'a> {
+    fn texts(&self, row: usize) -> Option<&ComponentTexts<'a>> {
+        self.texts[self.column.codes().get(row) as usize].as_ref()
+    }
+}
+
 struct ComponentTexts<'a> {
     folded: Cow<'a, str>,
     /// As it counts as written, if that is another text.
     spelling: Option<Cow<'a, str>>,
 }
+
+/// One of the texts of a component.
+type TextOf<'a> = for<'t> fn(&'t ComponentTexts<'a>) -> &'t str;
 
 impl<'a> ComponentTexts<'a> {
     fn new(fold: Fold, value: &'a [u8]) -> Option<Self> {
@@ -72,6 +81,10 @@ impl<'a> ComponentTexts<'a> {
         let spelling = (fold != Fold::Exact).then(|| if text.is_ascii() { text } else { text.nfc().collect() });
         let spelling = spelling.filter(|spelling| *spelling != folded);
         Some(Self { folded, spelling })
+    }
+
+    fn folded(&self) -> &str {
+        &self.folded
     }
 
     fn spelling(&self) -> &str {
@@ -94,33 +107,32 @@ impl<'a, H: KeyedHasher + ?Sized> KeyComponents<'a, H> {
 
     /// The key of each of some rows, or the column that it has no value of.
     pub(super) fn keys(&self, rows: &[usize]) -> Vec<Result<RowKey, usize>> {
-        rows.par_iter().with_min_len(ROWS_AT_ONCE).map(|row| self.key(*row)).collect()
+        rows.par_iter().with_min_len(ROWS_AT_ONCE).map_init(Vec::new, |room, row| self.key(*row, room)).collect()
     }
 
-    /// The key of a row, or the column that it has no value of.
-    pub(super) fn key(&self, row: usize) -> Result<RowKey, usize> {
-        let texts = self.texts(row)?;
-        let person = self.person(&texts);
-        let is_other = texts.iter().any(|texts| texts.spelling.is_some());
-        let spelling = is_other.then(|| self.keyed("spelling", texts.iter().map(|texts| texts.spelling())));
+    /// The key of a row, or the column that it has no value of. `room` is for bytes that are hashed.
+    pub(super) fn key(&self, row: usize, room: &mut Vec<u8>) -> Result<RowKey, usize> {
+        let person = self.person(row, room)?;
+        let mut texts = self.columns.iter().filter_map(|column| column.texts(row));
+        let is_other = texts.any(|texts| texts.spelling.is_some());
+        let spelling = is_other.then(|| self.keyed("spelling", row, ComponentTexts::spelling, room));
         Ok(RowKey { person, spelling })
     }
 
-    /// The texts of the components of a row, or the column that it has no value of.
-    fn texts(&self, row: usize) -> Result<Vec<&ComponentTexts<'a>>, usize> {
-        let texts = self.columns.iter().map(|ComponentColumn { number, column, texts }| {
-            texts[column.codes().get(row) as usize].as_ref().ok_or(*number)
-        });
-        texts.collect()
+    /// The person of a row, or the column that it has no value of.
+    fn person(&self, row: usize, room: &mut Vec<u8>) -> Result<u128, usize> {
+        match self.columns.iter().find(|column| column.texts(row).is_none()) {
+            Some(column) => Err(column.number),
+            None => Ok(self.keyed("person", row, ComponentTexts::folded, room)),
+        }
     }
 
-    fn person<'t>(&'t self, texts: &'t [&ComponentTexts<'_>]) -> u128 {
-        self.keyed("person", texts.iter().map(|texts| texts.folded.as_ref()))
-    }
-
-    fn keyed<'t>(&'t self, label: &str, texts: impl Iterator<Item = &'t str>) -> u128 {
-        let texts: Vec<&[u8]> = std::iter::once(self.system.as_str()).chain(texts).map(str::as_bytes).collect();
-        self.hasher.keyed(label, &texts).0
+    fn keyed(&self, label: &str, row: usize, text: TextOf<'a>, room: &mut Vec<u8>) -> u128 {
+        put_label(room, label);
+        put_text(room, self.system.as_bytes());
+        let texts = self.columns.iter().filter_map(|column| column.texts(row));
+        texts.for_each(|texts| put_text(room, text(texts).as_bytes()));
+        self.hasher.keyed_bytes(room).0
     }
 }
 
@@ -131,6 +143,6 @@ pub fn person_hashes<H: KeyedHasher + ?Sized>(
     chunk: &Chunk,
 ) -> Vec<Option<KeyedHash>> {
     let components = KeyComponents::new(hasher, system, chunk);
-    let person = |row| components.texts(row).ok().map(|texts| KeyedHash(components.person(&texts)));
-    (0..chunk.rows as usize).into_par_iter().with_min_len(ROWS_AT_ONCE).map(person).collect()
+    let person = |room: &mut Vec<u8>, row| components.person(row, room).ok().map(KeyedHash);
+    (0..chunk.rows as usize).into_par_iter().with_min_len(ROWS_AT_ONCE).map_init(Vec::new, person).collect()
 }

@@ -34,6 +34,7 @@ pub use contributions::{BoundedTable, ContributionBound, ContributionCounts, Con
 pub use coverage::{Coverage, CoverageGroup, CoverageId, LiveCoverage};
 pub use evidence::{Evidence, Resemblance, SystemEvidence};
 pub use fold::Fold;
+#[cfg(test)]
 pub(crate) use hash::labelled;
 pub use hash::{KeyedHash, KeyedHasher};
 pub use judge::{Admission, Basis, JudgedRows, PeopleClaim, PeopleRefusal, Relation, UnrelatedPolicy, judge, relate};

@@ -71,12 +71,7 @@ impl State {
             put(&mut bytes, bucket.component);
         }
         put(&mut bytes, self.members.len() as u32);
-        for member in &self.members {
-            bytes.extend_from_slice(&member.person.0);
-            put(&mut bytes, member.bucket);
-            bytes.extend_from_slice(&member.slot.to_le_bytes());
-            put(&mut bytes, member.last);
-        }
+        self.members.iter().for_each(|member| bytes.extend_from_slice(&member.to_bytes()));
         put(&mut bytes, self.forgotten.len() as u32);
         self.forgotten.iter().for_each(|prefix| bytes.extend_from_slice(&prefix.to_le_bytes()));
         let digest = Sha256::digest(&bytes);
@@ -165,6 +160,30 @@ impl State {
     }
 }
 
+impl StateMember {
+    /// At once: lists of members are long.
+    fn to_bytes(self) -> [u8; MEMBER_BYTES] {
+        let mut bytes = [0; MEMBER_BYTES];
+        bytes[..16].copy_from_slice(&self.person.0);
+        bytes[16..20].copy_from_slice(&self.bucket.to_le_bytes());
+        bytes[20..22].copy_from_slice(&self.slot.to_le_bytes());
+        bytes[22..].copy_from_slice(&self.last.to_le_bytes());
+        bytes
+    }
+
+    fn from_bytes(bytes: &[u8; MEMBER_BYTES]) -> Option<Self> {
+        let (person, rest) = bytes.split_first_chunk()?;
+        let (bucket, rest) = rest.split_first_chunk()?;
+        let (slot, last) = rest.split_first_chunk()?;
+        Some(Self {
+            person: PersonHash(*person),
+            bucket: u32::from_le_bytes(*bucket),
+            slot: u16::from_le_bytes(*slot),
+            last: u32::from_le_bytes(last.try_into().ok()?),
+        })
+    }
+}
+
 fn put(bytes: &mut Vec<u8>, number: u32) {
     bytes.extend_from_slice(&number.to_le_bytes());
 }
@@ -246,15 +265,12 @@ impl<'a> Reader<'a> {
 
     fn signature(&mut self) -> Option<Vec<u32>> {
         let length = usize::from(u16::from_le_bytes(self.array()?));
-        (0..length).map(|_| self.number()).collect()
+        let (slots, rest) = self.0.split_at_checked(4 * length)?;
+        self.0 = rest;
+        Some(slots.as_chunks().0.iter().map(|value| u32::from_le_bytes(*value)).collect())
     }
 
     fn member(&mut self) -> Option<StateMember> {
-        Some(StateMember {
-            person: PersonHash(self.array()?),
-            bucket: self.number()?,
-            slot: u16::from_le_bytes(self.array()?),
-            last: self.number()?,
-        })
+        StateMember::from_bytes(&self.array()?)
     }
 }

@@ -1,7 +1,10 @@
 //! One night: the buckets to publish, and the next state.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::fmt;
+
+use ahash::RandomState;
+use hashbrown::HashTable;
 
 use super::components::ComponentForest;
 use super::division::{Division, KnownRows, Mover, divide};
@@ -125,20 +128,19 @@ impl Night {
     /// Makes the night after `state`. The same state, rows and streams give the same night.
     ///
     /// # Errors
-    /// [`NightError`]; the state before stays the current one.
+    /// [`NightError`]
     pub fn new(
-        state: &State,
+        mut state: State,
         input: NightInput<'_>,
         terms: &NightTerms<'_>,
         streams: &RandomStreams,
         control: &Control,
     ) -> Result<Self, NightError> {
-        let mut next = state.clone();
-        let ranks = next.rank(input.values);
-        let rows = KnownRows { rows: input.rows, members: members_of_rows(&next, input.rows)? };
-        let division = divide(&next, &rows, &ranks, terms.changes, control)?;
-        next.night = next.night.checked_add(1).ok_or(NightError::NightsExhausted)?;
-        let mut making = NightInProgress::new(next, input.rows);
+        let ranks = state.rank(input.values);
+        let rows = KnownRows { rows: input.rows, members: members_of_rows(&state, input.rows)? };
+        let division = divide(&state, &rows, &ranks, terms.changes, control)?;
+        state.night = state.night.checked_add(1).ok_or(NightError::NightsExhausted)?;
+        let mut making = NightInProgress::new(state, input.rows);
         making.take(&division);
         let Division { newcomers, movers, .. } = division;
         making.found(newcomers, terms, streams)?;
@@ -154,24 +156,17 @@ impl Night {
 
 /// The position of the person of each row among the members. Both are sorted, so that one pass over both suffices.
 fn members_of_rows(state: &State, rows: &[NightRow]) -> Result<Vec<Option<u32>>, NightError> {
-    // prefixes of hashes are compared as numbers; few are equal
-    let mut sorted: Vec<(u64, u32)> = rows.iter().zip(0..).map(|(row, at)| (row.person.prefix(), at)).collect();
+    let mut sorted: Vec<(u128, u32)> = rows.iter().zip(0..).map(|(row, at)| (row.person.number(), at)).collect();
     sorted.sort_unstable();
-    let person = |row: u32| rows[row as usize].person;
-    for equal in sorted.chunk_by_mut(|a, b| a.0 == b.0).filter(|equal| equal.len() > 1) {
-        equal.sort_unstable_by_key(|(_, row)| person(*row));
-    }
-    let repeated = sorted.windows(2).filter(|pair| pair[0].0 == pair[1].0 && person(pair[0].1) == person(pair[1].1));
-    let repeated = repeated.count() as u64;
+    let repeated = sorted.windows(2).filter(|pair| pair[0].0 == pair[1].0).count() as u64;
     if repeated > 0 {
         return Err(NightError::SeveralRows { rows: repeated });
     }
     let mut found = vec![None; rows.len()];
-    let mut members = state.members.iter().zip(0_u32..).peekable();
-    for (_, row) in sorted {
-        let person = person(row);
-        while members.next_if(|(member, _)| member.person < person).is_some() {}
-        found[row as usize] = members.next_if(|(member, _)| member.person == person).map(|(_, at)| at);
+    let mut members = state.members.iter().map(|member| member.person.number()).zip(0_u32..).peekable();
+    for (person, row) in sorted {
+        while members.next_if(|(member, _)| *member < person).is_some() {}
+        found[row as usize] = members.next_if(|(member, _)| *member == person).map(|(_, at)| at);
     }
     Ok(found)
 }
@@ -179,11 +174,41 @@ fn members_of_rows(state: &State, rows: &[NightRow]) -> Result<Vec<Option<u32>>,
 /// What has no number yet.
 const UNSEEN: u32 = u32::MAX;
 
+/// The signatures of a state, found by their slots.
+struct SignatureIndex {
+    numbers: HashTable<u32>,
+    hashing: RandomState,
+}
+
+impl SignatureIndex {
+    fn new(signatures: &[Vec<u32>]) -> Self {
+        let (mut numbers, hashing) = (HashTable::with_capacity(signatures.len()), RandomState::new());
+        for (signature, number) in signatures.iter().zip(0_u32..) {
+            numbers.insert_unique(hashing.hash_one(signature), number, |of: &u32| {
+                hashing.hash_one(&signatures[*of as usize])
+            });
+        }
+        Self { numbers, hashing }
+    }
+
+    /// The number of a signature, which is added if it is new.
+    fn number(&mut self, signature: Vec<u32>, signatures: &mut Vec<Vec<u32>>) -> u32 {
+        let Self { numbers, hashing } = self;
+        let hash = hashing.hash_one(&signature);
+        if let Some(known) = numbers.find(hash, |of| signatures[*of as usize] == signature) {
+            return *known;
+        }
+        let number = signatures.len() as u32;
+        signatures.push(signature);
+        *numbers.insert_unique(hash, number, |of| hashing.hash_one(&signatures[*of as usize])).get()
+    }
+}
+
 /// The next state while it is made.
 struct NightInProgress<'a> {
     state: State,
     rows: &'a [NightRow],
-    signatures: HashMap<Vec<u32>, u32>,
+    signatures: SignatureIndex,
     components: ComponentForest,
     /// Published rows with the positions of their members.
     published: Vec<PublishedMember>,
@@ -198,7 +223,7 @@ struct PublishedMember {
 
 impl<'a> NightInProgress<'a> {
     fn new(state: State, rows: &'a [NightRow]) -> Self {
-        let signatures = state.signatures.iter().cloned().zip(0..).collect();
+        let signatures = SignatureIndex::new(&state.signatures);
         let components = ComponentForest::new(state.buckets.iter().map(|bucket| bucket.component).collect());
         Self { state, rows, signatures, components, published: Vec::new(), tally: NightTally::default() }
     }
@@ -333,12 +358,7 @@ impl<'a> NightInProgress<'a> {
             return Err(NightError::TooLarge);
         }
         let bucket = u32::try_from(self.state.buckets.len()).map_err(|_| NightError::TooLarge)?;
-        let known = self.signatures.len() as u32;
-        let signatures = &mut self.state.signatures;
-        let signature = *self.signatures.entry(signature).or_insert_with_key(|signature| {
-            signatures.push(signature.clone());
-            known
-        });
+        let signature = self.signatures.number(signature, &mut self.state.signatures);
         self.state.buckets.push(StateBucket { signature, component: bucket });
         self.components.add();
         Ok(bucket)
@@ -374,7 +394,7 @@ impl<'a> NightInProgress<'a> {
         self.forget(forget_after);
         self.compact();
         // newcomers stand behind sorted members: a stable sort merges them
-        self.state.members.sort_by_key(|member| member.person);
+        self.state.members.sort_by_key(|member| member.person.number());
         Night { bucket_of, buckets, values, tally: self.tally, state: self.state }
     }
 

@@ -9,6 +9,11 @@ use crate::publication::{NightDigest, PastNight};
 pub struct PersonHash(pub [u8; 16]);
 
 impl PersonHash {
+    /// The hash as a number: numbers are compared faster than bytes, and in the same order.
+    pub(super) const fn number(self) -> u128 {
+        u128::from_be_bytes(self.0)
+    }
+
     /// What remains of a forgotten person.
     pub(super) fn prefix(self) -> u64 {
         self.0.first_chunk().map_or(0, |first| u64::from_be_bytes(*first))

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use zeroize::Zeroizing;
 
-use crate::vault::{ContentHasher, MasterKey, SealedFile, SealedFileError, Vault, VaultError};
+use crate::vault::{ContentHasher, MasterKey, SealedFile, SealedFileError, SecretBytes, Vault, VaultError};
 
 /// The bytes before the state: the key of person hashes.
 const HASH_KEY_BYTES: usize = 32;
@@ -13,7 +13,7 @@ const HASH_KEY_BYTES: usize = 32;
 pub struct PopulationFile {
     file: SealedFile,
     /// The key of person hashes, and then the state; the key alone before the first night.
-    content: Zeroizing<Vec<u8>>,
+    content: SecretBytes,
     hasher: ContentHasher,
 }
 
@@ -57,7 +57,7 @@ impl PopulationFile {
     pub fn begin(path: &Path) -> Result<Self, PopulationFileError> {
         let file = SealedFile::begin(path)?;
         let key = Vault::fresh_secret()?;
-        Self::from_content(file, Zeroizing::new(key.to_vec()))
+        Self::from_content(file, key.to_vec().into())
     }
 
     /// Reads the state of a population that was begun.
@@ -69,7 +69,7 @@ impl PopulationFile {
         Self::from_content(file, content)
     }
 
-    fn from_content(file: SealedFile, content: Zeroizing<Vec<u8>>) -> Result<Self, PopulationFileError> {
+    fn from_content(file: SealedFile, content: SecretBytes) -> Result<Self, PopulationFileError> {
         let Some(key) = content.first_chunk::<HASH_KEY_BYTES>() else {
             return Err(PopulationFileError::Lost("the state of the population is cut".to_owned()));
         };
@@ -94,9 +94,7 @@ impl PopulationFile {
     /// # Errors
     /// [`PopulationFileError`]; nothing of the night may then be published.
     pub fn replace(&mut self, state: &[u8]) -> Result<(), PopulationFileError> {
-        let mut content = Zeroizing::new(Vec::with_capacity(HASH_KEY_BYTES + state.len()));
-        content.extend_from_slice(&self.content[..HASH_KEY_BYTES]);
-        content.extend_from_slice(state);
+        let content = SecretBytes::from([&self.content[..HASH_KEY_BYTES], state].concat());
         self.file.replace(&content)?;
         self.content = content;
         Ok(())

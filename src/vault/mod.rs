@@ -17,4 +17,4 @@ pub use error::VaultError;
 pub use keys::{ContentHasher, Purpose, Vault};
 pub use master::MasterKey;
 pub use sealed_file::{SealedFile, SealedFileError};
-pub use secret::Secret;
+pub use secret::{Secret, SecretBytes};

@@ -14,7 +14,7 @@ use zeroize::Zeroizing;
 use super::ciphertext::{decrypt_bytes, encrypt_bytes};
 use super::error::VaultError;
 use super::file::is_private;
-use super::secret::{self, Secret};
+use super::secret::{self, Secret, SecretBytes};
 
 /// What every content is bound to.
 const CONTEXT: &[u8] = b"guardian sealed file 1";
@@ -77,7 +77,7 @@ impl SealedFile {
     ///
     /// # Errors
     /// [`SealedFileError`]
-    pub fn open(path: &Path) -> Sealed<(Self, Zeroizing<Vec<u8>>)> {
+    pub fn open(path: &Path) -> Sealed<(Self, SecretBytes)> {
         let mut sealed = Self { path: path.to_owned(), keys: None };
         let key_path = sealed.key_path();
         let mut keys = open_if_there(OpenOptions::new().read(true).write(true), &key_path)?;
@@ -102,7 +102,7 @@ impl SealedFile {
         let alone = write_key(&mut keys, 0, &key).and_then(|()| keys.set_len(KEY_BYTES as u64));
         alone.map_err(|error| SealedFileError::Io(shown(&key_path), error))?;
         sealed.keys = Some(keys);
-        Ok((sealed, Zeroizing::new(plain)))
+        Ok((sealed, plain.into()))
     }
 
     /// Replaces the content. When it returns, no other content opens any more, whatever happens to the machine.

@@ -60,7 +60,7 @@ pub use release::sequential::groups::JoinError;
 pub use release::sequential::join::{JoinMeasures, ReleaseJoin};
 pub use release::sequential::observed::ObservedRelease;
 pub use republication::{
-    AuditedNight, ChainAudit, ChainBucket, ChainFault, ChainNight, ChainReport, NightParts, ShownSignatures,
+    AuditedNight, ChainAudit, ChainBucket, ChainFault, ChainNight, ChainReport, NightParts, ShownSignatures, ShownSlot,
     audit_night, link_by_cells, night_digest, shown_signatures,
 };
 pub use verify::{verify, verify_and_read, verify_contents};

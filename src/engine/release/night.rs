@@ -83,7 +83,7 @@ impl<'a> NightOrder<'a> {
     /// Draws the night of a design, which then publishes it.
     ///
     /// # Errors
-    /// Why there is none; the state before stays the current one.
+    /// Why there is none.
     pub(in crate::engine) fn draw(
         &self,
         design: &mut Design,
@@ -119,11 +119,10 @@ impl<'a> NightOrder<'a> {
             grace,
             forget_after,
         };
-        let night = Night::new(&state, NightInput { rows: &rows, values: &values }, &terms, self.streams, control)?;
         let earlier = state.past_nights().to_vec();
         let release = self.population.previous;
         let previous = state.digest().map(|digest| PreviousNight { release, digest: digest.clone() });
-        drop(state);
+        let night = Night::new(state, NightInput { rows: &rows, values: &values }, &terms, self.streams, control)?;
         if night.buckets.is_empty() {
             return Err(empty(&night, rule));
         }
@@ -219,7 +218,7 @@ fn persistent(night: Night) -> (PersistentBuckets, State) {
     let place: Vec<u32> = before.collect();
     let signatures = buckets
         .into_iter()
-        .map(|bucket| bucket.signature.iter().map(|value| place[*value as usize]).collect())
+        .map(|bucket| bucket.signature.into_iter().map(|value| place[value as usize]).collect())
         .collect();
     let values = values.into_iter().zip(is_used).filter_map(|(value, used)| used.then_some(value)).collect();
     (PersistentBuckets { bucket_of, signatures, values }, state)

@@ -65,7 +65,7 @@ impl TestTerms {
             grace: self.grace,
             forget_after: self.forget_after,
         };
-        Night::new(state, NightInput { rows: &rows, values: &values }, &terms, streams, &Control::default())
+        Night::new(state.clone(), NightInput { rows: &rows, values: &values }, &terms, streams, &Control::default())
     }
 }
 

@@ -27,8 +27,8 @@ fn hashed(bytes: &[u8]) -> u128 {
 struct Tenant;
 
 impl KeyedHasher for Tenant {
-    fn keyed(&self, label: &str, texts: &[&[u8]]) -> KeyedHash {
-        KeyedHash::from_bytes(hashed(&people::labelled(label, texts)).to_be_bytes())
+    fn keyed_bytes(&self, bytes: &[u8]) -> KeyedHash {
+        KeyedHash::from_bytes(hashed(bytes).to_be_bytes())
     }
 }
 

@@ -5,6 +5,9 @@ use crate::publication::PastNight;
 /// A value of a signature as text; `None` is the missing value.
 pub(super) type Text = Option<Vec<u8>>;
 
+/// The place of a value that is not there.
+pub(super) const NO_VALUE: u32 = u32::MAX;
+
 /// The keyed hash of a person.
 pub(super) type PersonHashBytes = [u8; 16];
 
@@ -23,6 +26,29 @@ pub(super) struct Slots {
     pub(super) component: u32,
 }
 
+/// Signatures, one behind the other: for each slot the place of its value among the values of the state.
+#[derive(Default)]
+pub(super) struct Signatures {
+    slots: Vec<u32>,
+    ends: Vec<usize>,
+}
+
+impl Signatures {
+    pub(super) fn len(&self) -> usize {
+        self.ends.len()
+    }
+
+    /// The slots of a signature.
+    pub(super) fn slots(&self, signature: u32) -> &[u32] {
+        let at = signature as usize;
+        &self.slots[at.checked_sub(1).map_or(0, |before| self.ends[before])..self.ends[at]]
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = &[u32]> {
+        (0..self.len() as u32).map(|signature| self.slots(signature))
+    }
+}
+
 /// A state.
 #[derive(Default)]
 pub(super) struct ChainState {
@@ -32,8 +58,9 @@ pub(super) struct ChainState {
     pub(super) digest: Vec<u8>,
     /// Number, rows, slots and buckets of the last nights.
     pub(super) past: Vec<PastNight>,
-    /// The values of each signature, by slot.
-    pub(super) signatures: Vec<Vec<Text>>,
+    /// Rising.
+    pub(super) values: Vec<Text>,
+    pub(super) signatures: Signatures,
     pub(super) buckets: Vec<Slots>,
     /// By rising hash.
     pub(super) persons: Vec<(PersonHashBytes, ChainStanding)>,
@@ -60,11 +87,10 @@ impl ChainState {
             past.push(PastNight { night, rows: left.u64()?, slots: left.u64()?, buckets: left.u64()? });
         }
         let values = (0..left.u32()?).map(|_| left.value()).collect::<Option<Vec<Text>>>()?;
-        let mut signatures: Vec<Vec<Text>> = Vec::new();
-        for _ in 0..left.u32()? {
-            let slots = left.u16()?;
-            let value = |left: &mut StateCursor<'_>| values.get(left.u32()? as usize).cloned();
-            signatures.push((0..slots).map(|_| value(&mut left)).collect::<Option<_>>()?);
+        let signatures = left.signatures(values.len())?;
+        // then equal places are equal values
+        if !values.is_sorted_by(|a, b| a < b) {
+            return None;
         }
         let mut buckets = Vec::new();
         for _ in 0..left.u32()? {
@@ -83,22 +109,24 @@ impl ChainState {
             let person = left.take(16)?.try_into().ok()?;
             let standing = ChainStanding { bucket: left.u32()?, slot: left.u16()?, last: left.u32()? };
             let bucket = buckets.get(standing.bucket as usize)?;
-            let has_slot = (standing.slot as usize) < signatures[bucket.signature as usize].len();
-            if !has_slot || persons.last().is_some_and(|(before, _)| *before >= person) {
+            let has_slot = (standing.slot as usize) < signatures.slots(bucket.signature).len();
+            if !has_slot || persons.last().is_some_and(|(before, _)| person_number(before) >= person_number(&person)) {
                 return None;
             }
             persons.push((person, standing));
         }
-        let mut forgotten: Vec<[u8; 8]> = Vec::new();
-        for _ in 0..left.u32()? {
-            let mut prefix: [u8; 8] = left.take(8)?.try_into().ok()?;
-            prefix.reverse();
-            if forgotten.last().is_some_and(|before| *before >= prefix) {
-                return None;
-            }
-            forgotten.push(prefix);
-        }
-        left.bytes.is_empty().then_some(Self { terms, night, digest, past, signatures, buckets, persons, forgotten })
+        let forgotten = left.forgotten()?;
+        left.bytes.is_empty().then_some(Self {
+            terms,
+            night,
+            digest,
+            past,
+            values,
+            signatures,
+            buckets,
+            persons,
+            forgotten,
+        })
     }
 
     /// The number of the signature of a person.
@@ -106,15 +134,25 @@ impl ChainState {
         self.buckets[standing.bucket as usize].signature
     }
 
-    /// The values of a person's signature, by slot.
-    pub(super) fn values(&self, standing: ChainStanding) -> &[Text] {
-        &self.signatures[self.signature(standing) as usize]
+    /// The slots of a person's signature.
+    pub(super) fn slots(&self, standing: ChainStanding) -> &[u32] {
+        self.signatures.slots(self.signature(standing))
+    }
+
+    /// The place of a value, or [`NO_VALUE`].
+    pub(super) fn place(&self, value: Option<&[u8]>) -> u32 {
+        self.values.binary_search_by(|known| known.as_deref().cmp(&value)).map_or(NO_VALUE, |place| place as u32)
     }
 
     /// Whether a person is forgotten.
     pub(super) fn has_forgotten(&self, person: &PersonHashBytes) -> bool {
         person.first_chunk().is_some_and(|prefix| self.forgotten.binary_search(prefix).is_ok())
     }
+}
+
+/// A hash as a number: numbers are compared faster than bytes, and in the same order.
+pub(super) const fn person_number(person: &PersonHashBytes) -> u128 {
+    u128::from_be_bytes(*person)
 }
 
 /// The bytes of a person in a state.
@@ -142,6 +180,36 @@ impl<'a> StateCursor<'a> {
 
     fn u16(&mut self) -> Option<u32> {
         Some(u32::from(u16::from_le_bytes(self.take(2)?.try_into().ok()?)))
+    }
+
+    fn forgotten(&mut self) -> Option<Vec<[u8; 8]>> {
+        let mut forgotten: Vec<[u8; 8]> = Vec::new();
+        for _ in 0..self.u32()? {
+            let mut prefix: [u8; 8] = self.take(8)?.try_into().ok()?;
+            prefix.reverse();
+            if forgotten.last().is_some_and(|before| *before >= prefix) {
+                return None;
+            }
+            forgotten.push(prefix);
+        }
+        Some(forgotten)
+    }
+
+    /// Signatures whose slots name one of this number of values.
+    fn signatures(&mut self, values: usize) -> Option<Signatures> {
+        let mut signatures = Signatures::default();
+        for _ in 0..self.u32()? {
+            let slots = self.u16()? as usize;
+            for place in self.take(4 * slots)?.as_chunks().0 {
+                let place = u32::from_le_bytes(*place);
+                if place as usize >= values {
+                    return None;
+                }
+                signatures.slots.push(place);
+            }
+            signatures.ends.push(signatures.slots.len());
+        }
+        Some(signatures)
     }
 
     fn value(&mut self) -> Option<Text> {

@@ -1,8 +1,8 @@
 //! The rows of a night, and the persons of the states before and after it, brought together by their hashes.
 
-use std::collections::HashMap;
+use ahash::AHashMap;
 
-use super::chain_state::{ChainStanding, ChainState, PersonHashBytes, Text};
+use super::chain_state::{ChainStanding, ChainState, NO_VALUE, PersonHashBytes, person_number};
 
 /// A person of the night: of the table, of the state before, of the state after, or of several of these.
 #[derive(Clone, Copy)]
@@ -18,6 +18,8 @@ pub(super) struct NightPerson {
     /// Whether the person was forgotten before the night, and after it.
     pub(super) was_forgotten: bool,
     pub(super) is_forgotten: bool,
+    /// Whether a version of the person begins tonight: of a newcomer, or of one who moved.
+    pub(super) begins: bool,
 }
 
 impl NightPerson {
@@ -51,6 +53,7 @@ struct JoinedPlace {
     label: u32,
     was_forgotten: bool,
     is_forgotten: bool,
+    begins: bool,
 }
 
 /// The place of who is not there.
@@ -59,31 +62,35 @@ const NOWHERE: u32 = u32::MAX;
 impl<'a> JoinedPersons<'a> {
     /// The persons of a table and of both states; `None` where a person has two rows.
     pub(super) fn new(table: LabelledPersons<'_>, before: &'a ChainState, after: &'a ChainState) -> Option<Self> {
-        let LabelledPersons { persons, labels } = table;
-        let order = by_person(persons);
-        let person = |row: &u32| persons[*row as usize];
-        if order.windows(2).any(|pair| person(&pair[0]) == person(&pair[1])) {
+        let rows = by_person(table.persons);
+        if rows.windows(2).any(|pair| pair[0].0 == pair[1].0) {
             return None;
         }
-        let mut rows = order.iter().copied().peekable();
-        let mut known = (0u32..).zip(&before.persons).peekable();
-        let mut kept = (0u32..).zip(&after.persons).peekable();
-        let mut places = Vec::with_capacity(after.persons.len().max(order.len()));
+        let signatures = EqualSignatures::new(before, after);
+        let mut places = Vec::with_capacity(after.persons.len().max(rows.len()));
+        let mut rows = rows.into_iter().peekable();
+        let number = |(at, (person, _)): (u32, &(PersonHashBytes, ChainStanding))| (person_number(person), at);
+        let mut known = (0..).zip(&before.persons).map(number).peekable();
+        let mut kept = (0..).zip(&after.persons).map(number).peekable();
         loop {
-            let heads = [
-                rows.peek().map(person),
-                known.peek().map(|(_, (person, _))| *person),
-                kept.peek().map(|(_, (person, _))| *person),
-            ];
-            let Some(next) = heads.into_iter().flatten().min() else { break };
-            let row = rows.next_if(|row| person(row) == next).unwrap_or(NOWHERE);
+            let heads = [rows.peek(), known.peek(), kept.peek()];
+            let Some(&(next, _)) = heads.into_iter().flatten().min_by_key(|(person, _)| *person) else { break };
+            let at = |taken: Option<(u128, u32)>| taken.map_or(NOWHERE, |(_, at)| at);
+            let row = at(rows.next_if(|(person, _)| *person == next));
+            let earlier = at(known.next_if(|(person, _)| *person == next));
+            let standing = at(kept.next_if(|(person, _)| *person == next));
+            let person = next.to_be_bytes();
             places.push(JoinedPlace {
                 row,
-                before: known.next_if(|(_, (of, _))| *of == next).map_or(NOWHERE, |(at, _)| at),
-                after: kept.next_if(|(_, (of, _))| *of == next).map_or(NOWHERE, |(at, _)| at),
-                label: labels.get(row as usize).copied().unwrap_or(0),
-                was_forgotten: before.has_forgotten(&next),
-                is_forgotten: after.has_forgotten(&next),
+                before: earlier,
+                after: standing,
+                label: table.labels.get(row as usize).copied().unwrap_or(0),
+                was_forgotten: before.has_forgotten(&person),
+                is_forgotten: after.has_forgotten(&person),
+                begins: match (before.persons.get(earlier as usize), after.persons.get(standing as usize)) {
+                    (Some((_, earlier)), Some((_, standing))) => !signatures.are_equal(earlier.bucket, standing.bucket),
+                    _ => true,
+                },
             });
         }
         Some(Self { before, after, places })
@@ -98,43 +105,48 @@ impl<'a> JoinedPersons<'a> {
             after: standing(self.after, place.after),
             was_forgotten: place.was_forgotten,
             is_forgotten: place.is_forgotten,
+            begins: place.begins,
         })
     }
 }
 
-/// The rows in the order of their persons.
-fn by_person(persons: &[PersonHashBytes]) -> Vec<u32> {
-    // numbers are compared faster than bytes and in the same order, and half of a hash nearly always decides
-    let first = |person: &PersonHashBytes| u64::from_be_bytes(std::array::from_fn(|at| person[at]));
-    let mut numbers: Vec<(u64, u32)> = persons.iter().map(first).zip(0..).collect();
-    numbers.sort_unstable_by(|(one, a), (other, b)| {
-        one.cmp(other).then_with(|| persons[*a as usize].cmp(&persons[*b as usize]))
-    });
-    numbers.into_iter().map(|(_, row)| row).collect()
+/// The persons with their rows, by rising hash.
+fn by_person(persons: &[PersonHashBytes]) -> Vec<(u128, u32)> {
+    let mut rows: Vec<(u128, u32)> = persons.iter().map(person_number).zip(0..).collect();
+    rows.sort_unstable();
+    rows
 }
 
-/// Numbers of signatures that are equal exactly if the signatures are, by the numbers of both states.
-pub(super) struct SignatureNumbers {
+/// A number for the signature of each bucket of both states. Numbers are equal exactly if the signatures are.
+struct EqualSignatures {
     before: Vec<u32>,
     after: Vec<u32>,
 }
 
-impl SignatureNumbers {
-    pub(super) fn new(before: &ChainState, after: &ChainState) -> Self {
-        let mut ids: HashMap<&[Text], u32> = HashMap::new();
-        let all = before.signatures.iter().chain(&after.signatures);
-        let mut numbers: Vec<u32> = all
-            .map(|signature| {
-                let next = ids.len() as u32;
-                *ids.entry(signature).or_insert(next)
-            })
-            .collect();
-        let after = numbers.split_off(before.signatures.len());
-        Self { before: numbers, after }
+/// The number of a signature with a value that the state after has not.
+const UNEQUALLED: u32 = u32::MAX;
+
+impl EqualSignatures {
+    fn new(before: &ChainState, after: &ChainState) -> Self {
+        let mut numbers: AHashMap<&[u32], u32> = AHashMap::with_capacity(after.signatures.len());
+        let of_after = after.signatures.iter().zip(0..).map(|(slots, at)| *numbers.entry(slots).or_insert(at));
+        let of_after: Vec<u32> = of_after.collect();
+        let carried: Vec<u32> = before.values.iter().map(|value| after.place(value.as_deref())).collect();
+        let mut slots = Vec::new();
+        let of_before = before.signatures.iter().map(|signature| {
+            slots.clear();
+            slots.extend(signature.iter().map(|place| carried[*place as usize]));
+            if slots.contains(&NO_VALUE) { UNEQUALLED } else { numbers.get(&slots[..]).copied().unwrap_or(UNEQUALLED) }
+        });
+        let of_before: Vec<u32> = of_before.collect();
+        let of_buckets = |state: &ChainState, numbers: &[u32]| {
+            state.buckets.iter().map(|bucket| numbers[bucket.signature as usize]).collect()
+        };
+        Self { before: of_buckets(before, &of_before), after: of_buckets(after, &of_after) }
     }
 
-    /// Whether a person has the signature that the person had.
-    pub(super) fn are_equal(&self, before: u32, after: u32) -> bool {
+    /// Whether a bucket has the signature of one before.
+    fn are_equal(&self, before: u32, after: u32) -> bool {
         self.before[before as usize] == self.after[after as usize]
     }
 }

@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::chain_state::{ChainStanding, ChainState, Text};
-use super::joined::{JoinedPersons, LabelledPersons, NightPerson, SignatureNumbers};
+use super::chain_state::{ChainStanding, ChainState};
+use super::joined::{JoinedPersons, LabelledPersons, NightPerson};
 use super::parts::ShownSignatures;
 use crate::control::Control;
 use crate::microdata::Column;
@@ -56,8 +56,7 @@ pub fn audit_night(night: &AuditedNight<'_>, control: &Control) -> Result<Result
     let Some(persons) = JoinedPersons::new(table, &before, &after) else {
         return Ok(fail("a person is published twice"));
     };
-    let numbers = SignatureNumbers::new(&before, &after);
-    let audit = NightAudit { night, before: &before, after: &after, persons, numbers };
+    let audit = NightAudit { night, before: &before, after: &after, persons };
     for step in [
         NightAudit::buckets,
         NightAudit::members,
@@ -80,7 +79,6 @@ struct NightAudit<'a> {
     before: &'a ChainState,
     after: &'a ChainState,
     persons: JoinedPersons<'a>,
-    numbers: SignatureNumbers,
 }
 
 type Outcome = Result<(), String>;
@@ -124,7 +122,8 @@ impl NightAudit<'_> {
     /// (a), (b): a bucket of the release is a bucket of the state, shown with its whole signature, which keeps the guarantee.
     fn buckets(&self) -> Outcome {
         let Self { night, after, .. } = self;
-        let mut bucket_of = vec![NONE; night.shown.len() + 1];
+        let shown: Vec<_> = night.shown.buckets().collect();
+        let mut bucket_of = vec![NONE; shown.len() + 1];
         let mut label_of = vec![NONE; after.buckets.len()];
         for person in self.persons.iter().filter(|person| person.is_published()) {
             let Some(standing) = person.after else { return fail("a published person is not in the state") };
@@ -135,30 +134,24 @@ impl NightAudit<'_> {
                 return fail("the buckets of the release are not those of the state");
             }
         }
-        if !(1..).zip(night.shown.keys()).all(|(label, shown)| label == *shown) || bucket_of[1..].contains(&NONE) {
+        if !(1..).zip(&shown).all(|(label, slots)| label == slots[0].label) || bucket_of[1..].contains(&NONE) {
             return fail("a bucket is shown without members, or not shown");
         }
-        let sorted = |signature: &'_ Vec<Text>| {
-            let mut places: Vec<usize> = (0..signature.len()).collect();
-            places.sort_by_key(|place| &signature[*place]);
-            places
-        };
-        let orders: Vec<Vec<usize>> = after.signatures.iter().map(sorted).collect();
-        for (bucket, values) in bucket_of[1..].iter().zip(night.shown.values()) {
-            let signature = after.buckets[*bucket as usize].signature as usize;
-            let kept = orders[signature].iter().map(|place| &after.signatures[signature][*place]);
-            let mut shown: Vec<&Text> = values.iter().collect();
-            shown.sort();
-            if !kept.eq(shown) {
+        let places: Vec<u32> = night.shown.values().iter().map(|value| after.place(value.as_deref())).collect();
+        let mut is_used = vec![false; after.signatures.len()];
+        let (mut kept, mut seen) = (Vec::new(), Vec::new());
+        for (bucket, slots) in bucket_of[1..].iter().zip(shown) {
+            let signature = after.buckets[*bucket as usize].signature;
+            is_used[signature as usize] = true;
+            sort_into(&mut kept, after.signatures.slots(signature).iter().copied());
+            sort_into(&mut seen, slots.iter().map(|slot| places[slot.value as usize]));
+            if kept != seen {
                 return fail("a bucket does not show its whole signature");
             }
         }
-        let used: BTreeSet<u32> =
-            bucket_of[1..].iter().map(|bucket| after.buckets[*bucket as usize].signature).collect();
-        for signature in used {
-            let mut kept: Vec<&Text> = after.signatures[signature as usize].iter().collect();
-            kept.sort();
-            let most = kept.chunk_by(|a, b| a == b).map(<[&Text]>::len).max().unwrap_or(0);
+        for (slots, _) in after.signatures.iter().zip(is_used).filter(|(_, is_used)| *is_used) {
+            sort_into(&mut kept, slots.iter().copied());
+            let most = kept.chunk_by(|a, b| a == b).map(<[u32]>::len).max().unwrap_or(0);
             if night.l < 2 || most as u128 * u128::from(night.l) > kept.len() as u128 {
                 return fail("a signature does not keep the guarantee");
             }
@@ -171,7 +164,7 @@ impl NightAudit<'_> {
         let mut all = 0;
         let first = self.after.buckets.iter().map(|slots| {
             let first = all;
-            all += self.after.signatures[slots.signature as usize].len();
+            all += self.after.signatures.slots(slots.signature).len();
             first
         });
         let first: Vec<usize> = first.collect();
@@ -182,36 +175,30 @@ impl NightAudit<'_> {
                 return fail("two persons have one slot");
             }
         }
+        let Column { domain, codes } = self.night.values;
+        let places: Vec<u32> = domain.iter().map(|value| self.after.place(value)).collect();
         for (person, standing) in self.published() {
             if standing.last != self.after.night {
                 return fail("the state does not know that a person is published");
             }
-            let value = person.row.and_then(|row| self.night.values.value(row as usize));
-            if self.after.values(standing)[standing.slot as usize].as_deref() != value {
+            // a value that the state has not stands in no slot
+            let place = person.row.map(|row| places[codes.get(row as usize) as usize]);
+            if place != Some(self.after.slots(standing)[standing.slot as usize]) {
                 return fail("a person is published with another value than that of the slot");
             }
             let Some(earlier) = person.before else { continue };
-            let is_kept = !self.begins(&person) && earlier.slot == standing.slot;
+            let is_kept = !person.begins && earlier.slot == standing.slot;
             let is_moved = || {
-                let known = self.before.values(earlier);
+                let known = self.before.slots(earlier).iter().map(|place| &self.before.values[*place as usize]);
+                let mut carried = known.map(|value| self.after.place(value.as_deref()));
                 self.night.details.changes == ChangedValues::Move
-                    && known.iter().all(|value| !self.after.values(standing).contains(value))
+                    && carried.all(|place| !self.after.slots(standing).contains(&place))
             };
             if !is_kept && !is_moved() {
                 return fail("the signature of a person changed");
             }
         }
         Ok(())
-    }
-
-    /// Whether a version of the person begins tonight: of a newcomer, or of one who moved.
-    fn begins(&self, person: &NightPerson) -> bool {
-        match (person.before, person.after) {
-            (Some(earlier), Some(standing)) => {
-                !self.numbers.are_equal(self.before.signature(earlier), self.after.signature(standing))
-            }
-            _ => true,
-        }
     }
 
     /// (c): newcomers stand in full buckets of their own; movers stand in others than newcomers, in groups of l.
@@ -227,14 +214,14 @@ impl NightAudit<'_> {
         for (person, standing) in self.published() {
             let members = &mut buckets[standing.bucket as usize];
             members.all += 1;
-            if self.begins(&person) {
+            if person.begins {
                 members.fresh += 1;
                 members.moved += u32::from(person.before.is_some());
                 members.has_forgotten |= person.was_forgotten;
             }
         }
         for (members, slots) in buckets.iter().zip(&self.after.buckets).filter(|(members, _)| members.fresh > 0) {
-            let slots = self.after.signatures[slots.signature as usize].len();
+            let slots = self.after.signatures.slots(slots.signature).len();
             if members.fresh != members.all || members.all as usize != slots {
                 return fail("a person enters a bucket of others, or one with counterfeits");
             }
@@ -253,7 +240,7 @@ impl NightAudit<'_> {
         for person in self.persons.iter().filter(|person| !person.is_published()) {
             match (person.before, person.after) {
                 (Some(earlier), Some(standing)) => {
-                    if self.begins(&person) || (standing.slot, standing.last) != (earlier.slot, earlier.last) {
+                    if person.begins || (standing.slot, standing.last) != (earlier.slot, earlier.last) {
                         return fail("the state of an absent person changed");
                     }
                 }
@@ -275,20 +262,17 @@ impl NightAudit<'_> {
         Ok(())
     }
 
-    /// The persons who have the signature that they had, with the buckets in which they stood and stand.
-    fn stayed(&self) -> impl Iterator<Item = (u32, u32)> {
-        let stayed = self.persons.iter().filter(|person| !self.begins(person));
-        stayed.filter_map(|person| Some((person.before?.bucket, person.after?.bucket)))
-    }
-
     /// (d): old members share a bucket as before, or are single survivors of different components.
     fn merges(&self) -> Outcome {
         let mut present = vec![0_u32; self.before.buckets.len()];
         let mut recent = present.clone();
+        // the buckets in which those stood and stand who have the signature that they had
+        let mut stayed: Vec<(u32, u32)> = Vec::with_capacity(self.before.persons.len());
         for person in self.persons.iter() {
             let Some(earlier) = person.before else { continue };
+            stayed.extend(person.after.filter(|_| !person.begins).map(|standing| (earlier.bucket, standing.bucket)));
             // a mover is published elsewhere
-            let stays = person.is_published() && !self.begins(&person);
+            let stays = person.is_published() && !person.begins;
             let nights = self.night.details.grace.max(1);
             let was_recent = !person.is_published() && earlier.last.saturating_add(nights) > self.after.night;
             present[earlier.bucket as usize] += u32::from(stays);
@@ -296,11 +280,11 @@ impl NightAudit<'_> {
         }
         let mut first = vec![NONE; self.after.buckets.len()];
         let mut has_several = vec![false; self.after.buckets.len()];
-        for (old, new) in self.stayed() {
-            has_several[new as usize] |= !holds(&mut first[new as usize], old);
+        for (old, new) in &stayed {
+            has_several[*new as usize] |= !holds(&mut first[*new as usize], *old);
         }
-        let several = self.stayed().filter(|(_, new)| has_several[*new as usize]);
-        let mut origins: Vec<(u32, u32)> = several.map(|(old, new)| (new, old)).collect();
+        let several = stayed.iter().filter(|(_, new)| has_several[*new as usize]);
+        let mut origins: Vec<(u32, u32)> = several.map(|(old, new)| (*new, *old)).collect();
         origins.sort_unstable();
         origins.dedup();
         let mut parents: BTreeMap<u32, u32> = BTreeMap::new();
@@ -309,7 +293,7 @@ impl NightAudit<'_> {
             let bucket = self.after.buckets[origins[0].0 as usize];
             is_joined[origins[0].0 as usize] = true;
             let is_single = |(_, of): &(u32, u32)| present[*of as usize] == 1 && recent[*of as usize] == 1;
-            let is_large = self.after.signatures[bucket.signature as usize].len() >= 3;
+            let is_large = self.after.signatures.slots(bucket.signature).len() >= 3;
             if self.night.details.merge == BucketMerging::Never || !is_large || !origins.iter().all(is_single) {
                 return fail("buckets were joined that are not of single survivors");
             }
@@ -321,27 +305,27 @@ impl NightAudit<'_> {
             let first = roots.first().copied().unwrap_or_default();
             parents.extend(roots.iter().skip(1).map(|other| (*other, first)));
         }
-        self.kept_together(&is_joined)?;
-        self.components(&parents)
+        self.kept_together(&stayed, &is_joined)?;
+        self.components(&stayed, &parents)
     }
 
     /// Members of an old bucket stay together, but for a single survivor who was joined with others.
-    fn kept_together(&self, is_joined: &[bool]) -> Outcome {
+    fn kept_together(&self, stayed: &[(u32, u32)], is_joined: &[bool]) -> Outcome {
         let mut kept_in = vec![NONE; self.before.buckets.len()];
-        let mut alone = self.stayed().filter(|(_, new)| !is_joined[*new as usize]);
-        match alone.all(|(old, new)| holds(&mut kept_in[old as usize], new)) {
+        let mut alone = stayed.iter().filter(|(_, new)| !is_joined[*new as usize]);
+        match alone.all(|(old, new)| holds(&mut kept_in[*old as usize], *new)) {
             true => Ok(()),
             false => fail("the members of a bucket were parted"),
         }
     }
 
     /// The components of the state after are those before, joined by the merges.
-    fn components(&self, parents: &BTreeMap<u32, u32>) -> Outcome {
+    fn components(&self, stayed: &[(u32, u32)], parents: &BTreeMap<u32, u32>) -> Outcome {
         let mut new_of = vec![NONE; self.before.buckets.len()];
         let mut old_of = vec![NONE; self.after.buckets.len()];
-        let mut is_known = self.stayed().map(|(old, new)| {
-            let old = root(parents, self.before.buckets[old as usize].component);
-            let new = self.after.buckets[new as usize].component;
+        let mut is_known = stayed.iter().map(|(old, new)| {
+            let old = root(parents, self.before.buckets[*old as usize].component);
+            let new = self.after.buckets[*new as usize].component;
             holds(&mut new_of[old as usize], new) && holds(&mut old_of[new as usize], old)
         });
         match is_known.all(|is_known| is_known) {
@@ -359,8 +343,8 @@ impl NightAudit<'_> {
         let tonight = PastNight {
             night: after.night,
             rows: self.published().count() as u64,
-            slots: night.shown.values().map(|values| values.len() as u64).sum(),
-            buckets: night.shown.len() as u64,
+            slots: night.shown.buckets().map(|slots| slots.len() as u64).sum(),
+            buckets: night.shown.buckets().count() as u64,
         };
         let all: Vec<PastNight> = before.past.iter().copied().chain([tonight]).collect();
         match all.ends_with(&after.past) && after.past.last() == Some(&tonight) {
@@ -382,8 +366,8 @@ impl NightAudit<'_> {
                     waiting |= !person.is_published();
                 }
                 Some(earlier) if !person.is_published() => {
-                    let value = self.before.values(earlier)[earlier.slot as usize].as_deref();
-                    if value == self.night.values.value(row as usize) {
+                    let place = self.before.slots(earlier)[earlier.slot as usize];
+                    if self.before.values[place as usize].as_deref() == self.night.values.value(row as usize) {
                         return fail("a person with the published value is left out");
                     }
                     if self.night.details.changes == ChangedValues::Refuse {
@@ -401,6 +385,13 @@ impl NightAudit<'_> {
         }
         Ok(())
     }
+}
+
+/// Puts numbers into a list, sorted, in place of what it has.
+fn sort_into(list: &mut Vec<u32>, numbers: impl Iterator<Item = u32>) {
+    list.clear();
+    list.extend(numbers);
+    list.sort_unstable();
 }
 
 fn root(parents: &BTreeMap<u32, u32>, mut of: u32) -> u32 {

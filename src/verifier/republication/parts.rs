@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::io::Read;
 
+use ahash::AHashMap;
 use sha2::{Digest, Sha256};
 
 use super::chain::{ChainBucket, ChainNight};
@@ -12,8 +13,69 @@ use crate::publication::{Part, PreviousNight, Publication, PublishedBytes};
 use crate::verifier::contract::input::VerifierError;
 use crate::verifier::read::csv::{PartRecords, ReadError};
 
-/// The values of each bucket in the sensitive part, by label.
-pub type ShownSignatures = BTreeMap<u32, Vec<Option<Vec<u8>>>>;
+/// A row of a sensitive part.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ShownSlot {
+    /// The label of its bucket.
+    pub label: u32,
+    /// The place of its value among all that are shown.
+    pub value: u32,
+}
+
+/// The values of each bucket in the sensitive part.
+#[derive(Default)]
+pub struct ShownSignatures {
+    values: Vec<Option<Vec<u8>>>,
+    places: AHashMap<Vec<u8>, u32>,
+    /// The place of the missing value.
+    missing: Option<u32>,
+    slots: Vec<ShownSlot>,
+}
+
+impl ShownSignatures {
+    /// The values that are shown, each once.
+    #[must_use]
+    pub fn values(&self) -> &[Option<Vec<u8>>] {
+        &self.values
+    }
+
+    /// The slots of each bucket, by label.
+    pub fn buckets(&self) -> impl Iterator<Item = &[ShownSlot]> {
+        self.slots.chunk_by(|a, b| a.label == b.label)
+    }
+
+    fn push(&mut self, label: u32, value: Option<&[u8]>) {
+        let known = match value {
+            Some(text) => self.places.get(text).copied(),
+            None => self.missing,
+        };
+        let place = known.unwrap_or_else(|| {
+            let place = self.values.len() as u32;
+            if let Some(text) = value {
+                self.places.insert(text.to_vec(), place);
+            } else {
+                self.missing = Some(place);
+            }
+            self.values.push(value.map(<[u8]>::to_vec));
+            place
+        });
+        self.slots.push(ShownSlot { label, value: place });
+    }
+
+    /// Brings the rows of each bucket together; parts have them so.
+    fn sort(&mut self) {
+        self.slots.sort_by_key(|slot| slot.label);
+    }
+}
+
+impl<'v> FromIterator<(u32, Option<&'v [u8]>)> for ShownSignatures {
+    fn from_iter<I: IntoIterator<Item = (u32, Option<&'v [u8]>)>>(rows: I) -> Self {
+        let mut shown = Self::default();
+        rows.into_iter().for_each(|(label, value)| shown.push(label, value));
+        shown.sort();
+        shown
+    }
+}
 
 /// The digest of what a night and the nights before it published, from the bytes of its parts: SHA-256 of a line with the digest of the
 /// night before, or `first`, and one line for each part with its own SHA-256 and its file.
@@ -73,16 +135,11 @@ pub fn shown_signatures(
 ) -> Result<Option<ShownSignatures>, VerifierError> {
     let [table] = &publication.tables[..] else { return Ok(None) };
     let [_, sensitive] = &table.parts[..] else { return Ok(None) };
-    let mut groups: Vec<(u32, Vec<Option<Vec<u8>>>)> = Vec::new();
-    let is_read =
-        each_row(sensitive, &sensitive.file(&table.name), parts, control, |label, values| match groups.last_mut() {
-            Some((last, group)) if *last == label => group.extend(values),
-            _ => groups.push((label, values.collect())),
-        })?;
-    let mut shown = ShownSignatures::new();
-    for (label, values) in groups {
-        shown.entry(label).or_default().extend(values);
-    }
+    let mut shown = ShownSignatures::default();
+    let is_read = each_row(sensitive, &sensitive.file(&table.name), parts, control, |label, values| {
+        values.for_each(|value| shown.push(label, value));
+    })?;
+    shown.sort();
     Ok(is_read.then_some(shown))
 }
 
@@ -114,7 +171,7 @@ impl NightParts<'_> {
         }
         tuples.sort_unstable_by_key(|(hash, _)| *hash);
         let mut tuples = tuples.chunk_by(|a, b| a.0 == b.0).peekable();
-        let mut buckets = empty_buckets(shown);
+        let mut buckets = empty_buckets(&shown);
         let mut night = ChainNight::default();
         for equal in rows.chunk_by(|a, b| a.hash == b.hash) {
             while tuples.next_if(|tuple| tuple[0].0 < equal[0].hash).is_some() {}
@@ -156,7 +213,7 @@ pub fn link_by_cells(
         return Ok(None);
     };
     rows.sort_unstable_by_key(|row| row.hash);
-    let mut buckets = empty_buckets(shown);
+    let mut buckets = empty_buckets(&shown);
     let mut unplaced = Vec::new();
     for equal in rows.chunk_by(|a, b| a.hash == b.hash) {
         for row in equal {
@@ -182,12 +239,13 @@ fn hash_of_cells<'c>(cells: impl Iterator<Item = Option<&'c [u8]>>) -> [u8; 16] 
 }
 
 /// The buckets of a night, without members.
-fn empty_buckets(shown: ShownSignatures) -> BTreeMap<u32, ChainBucket> {
-    let bucket = |(label, mut signature): (u32, Vec<Option<Vec<u8>>>)| {
+fn empty_buckets(shown: &ShownSignatures) -> BTreeMap<u32, ChainBucket> {
+    let bucket = |slots: &[ShownSlot]| {
+        let mut signature: Vec<_> = slots.iter().map(|slot| shown.values[slot.value as usize].clone()).collect();
         signature.sort();
-        (label, ChainBucket { label, members: Vec::new(), signature })
+        (slots[0].label, ChainBucket { label: slots[0].label, members: Vec::new(), signature })
     };
-    shown.into_iter().map(bucket).collect()
+    shown.buckets().map(bucket).collect()
 }
 
 /// A row: its label, and a hash of some of its cells.
@@ -212,14 +270,14 @@ fn rows(
 ) -> Result<Option<Vec<HashedRow>>, VerifierError> {
     let (mut rows, CellHashing { places, control }) = (Vec::new(), hashing);
     let is_read = each_row(part, file, parts, control, |label, values| {
-        let cells: Vec<Option<Vec<u8>>> = values.collect();
-        rows.push(HashedRow { label, hash: hash_of_cells(places.iter().map(|place| cells[*place].as_deref())) });
+        let cells: Vec<Option<&[u8]>> = values.collect();
+        rows.push(HashedRow { label, hash: hash_of_cells(places.iter().map(|place| cells[*place])) });
     })?;
     Ok(is_read.then_some(rows))
 }
 
 /// The values of a record after its label.
-type RowValues<'v> = &'v mut dyn Iterator<Item = Option<Vec<u8>>>;
+type RowValues<'v> = &'v mut dyn Iterator<Item = Option<&'v [u8]>>;
 
 /// Reads the rows of a bucketed part one by one; whether they are well-formed.
 fn each_row(
@@ -248,7 +306,7 @@ fn each_row(
         let mut fields = record.iter();
         let label = fields.next().and_then(|(text, _)| std::str::from_utf8(text).ok()?.parse().ok());
         let Some(label) = label else { return Ok(false) };
-        take(label, &mut fields.map(|(text, quoted)| (quoted || !text.is_empty()).then(|| text.to_vec())));
+        take(label, &mut fields.map(|(text, quoted)| (quoted || !text.is_empty()).then_some(text)));
         if number.is_multiple_of(Control::STRIDE) {
             control.check()?;
         }

@@ -1,6 +1,6 @@
 //! Nights of the publisher, each changed so that it breaks a promise of the nights before.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::super::chain::{ChainBucket, ChainFault, ChainNight};
@@ -25,7 +25,7 @@ struct Made {
     persons: Vec<[u8; 16]>,
     values: Vec<Vec<u8>>,
     labels: Vec<u32>,
-    shown: ShownSignatures,
+    shown: BTreeMap<u32, Vec<Option<Vec<u8>>>>,
     digest: String,
     details: RepublishDetails,
 }
@@ -79,7 +79,7 @@ impl Made {
         };
         let input = NightInput { rows: &night_rows, values: &values };
         let streams = RandomStreams::Keyed(ReleaseKey::from_bytes([seed; 32]));
-        let night = Night::new(state, input, &terms, &streams, &Control::default()).unwrap();
+        let night = Night::new(state.clone(), input, &terms, &streams, &Control::default()).unwrap();
         let text = |value: &u32| night.values[*value as usize].as_ref().map(|text| text.to_vec());
         let shown =
             (1..).zip(&night.buckets).map(|(label, bucket)| (label, bucket.signature.iter().map(text).collect()));
@@ -107,6 +107,8 @@ impl Made {
         let codes = Codes::collect(distinct.len(), codes.collect::<Vec<_>>().into_iter());
         let domain = Arc::new(Domain::from_sorted(AttributeType::Text, false, arena));
         let values = Column { domain, codes };
+        let slots = self.shown.iter().flat_map(|(label, values)| values.iter().map(|of| (*label, of.as_deref())));
+        let shown: ShownSignatures = slots.collect();
         let night = AuditedNight {
             before: self.before.as_deref(),
             after: &self.after,
@@ -114,7 +116,7 @@ impl Made {
             persons: &self.persons,
             values: &values,
             labels: &self.labels,
-            shown: &self.shown,
+            shown: &shown,
             details: &self.details,
             l: L,
         };
@@ -208,6 +210,12 @@ fn states_that_do_not_follow_are_found() {
     let found = second.broken(|night| night.after = first.after.clone());
     assert_eq!(found, "the state is not that of the night before");
     assert_eq!(second.broken(|night| night.after.truncate(40)), "a state of the population cannot be read");
+    // a list in which a value stands twice, so that one person has another signature and the same values
+    let twice = |state: &mut Vec<u8>| {
+        let at = state.windows(6).position(|value| value == b"\x01\x01\0\0\0x").unwrap();
+        state[at + 5] = b'y';
+    };
+    assert_eq!(second.broken(|night| twice(&mut night.after)), "a state of the population cannot be read");
     // nights that forget everybody follow each other, too, and persons who stay get a second signature
     let forgetful = Made::new(&State::new(b"terms".to_vec()), None, "jx ky lz", 7).1;
     let (_, empty) = Made::new(&forgetful, Some(&forgetful.to_bytes()), "jx ky lz", 8);
