@@ -243,9 +243,13 @@ pub(crate) async fn marks_are_read_as_they_were_written(bench: &impl Bench) {
         mark(6, AlikeKind::Signature(0), 1),
         mark(7, AlikeKind::Signature(1), 1),
     ];
-    store.add_alike_marks(TENANT, id, &marks).await.unwrap();
-    let found = store.common_marks(TENANT, &[hash(5), hash(7), hash(8)], None).await.unwrap();
-    assert_eq!(found.held, [(id, marks[0]), (id, marks[1]), (id, marks[3])]);
+    // what is there stays, of one call and of the one before
+    let twice = [&marks[..], &[mark(7, AlikeKind::Signature(1), 9)]].concat();
+    store.add_alike_marks(TENANT, id, &twice).await.unwrap();
+    let more = mark(8, AlikeKind::Block, 3);
+    store.add_alike_marks(TENANT, id, &[mark(5, AlikeKind::Block, 1), more]).await.unwrap();
+    let found = store.common_marks(TENANT, &[hash(5), hash(7), hash(8), hash(9)], None).await.unwrap();
+    assert_eq!(found.held, [(id, marks[0]), (id, more), (id, marks[1]), (id, marks[3])]);
     assert!(found.frequent.is_empty());
     assert_eq!(store.common_marks("x", &[hash(5)], None).await.unwrap(), CommonMarks::default());
     let signature = |number, rows| Signature { hash: hash(number), rows };

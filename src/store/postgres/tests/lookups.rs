@@ -6,7 +6,7 @@ use sqlx::{AssertSqlSafe, Executor, PgConnection, Postgres};
 use uuid::Uuid;
 
 use super::database;
-use crate::store::postgres::people::{COMMON_MARKS, COMMON_PERSONS, FIRST_PERSONS, PUBLISHED_PERSONS};
+use crate::store::postgres::people::{COMMON_MARKS, COMMON_PERSONS, FIRST_PERSONS, MARKS_OF, PUBLISHED_PERSONS};
 use crate::store::postgres::pool::PostgresStore;
 
 /// Of an index, of the table, and of the coverage that was found.
@@ -54,8 +54,12 @@ async fn assert_few_pages(store: &PostgresStore, hashes: &[Vec<u8>]) {
     let mut connection = store.pool.acquire().await.unwrap();
     let some = "SELECT coverage, system FROM covered LIMIT 1";
     let (coverage, system): (i64, i64) = sqlx::query_as(some).fetch_one(&mut *connection).await.unwrap();
-    let pages = touched(&mut connection, explained(FIRST_PERSONS).bind(coverage).bind(system).bind(1_000_i64)).await;
-    assert!(pages < MAX_PAGES_PER_HASH * PERSONS, "{pages} pages");
+    let first = explained(FIRST_PERSONS).bind(coverage).bind(system).bind(1_000_i64);
+    let marks = explained(MARKS_OF).bind(coverage).bind(0_i64);
+    for query in [first, marks] {
+        let pages = touched(&mut connection, query).await;
+        assert!(pages < MAX_PAGES_PER_HASH * PERSONS, "{pages} pages");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
