@@ -135,8 +135,8 @@ const HAS_MARKS: &str = "\
 -- has_marks
 SELECT COUNT(*) > 0 FROM alike WHERE coverage = $1";
 
-/// Takes hashes, sixteen bytes each, and in equal order arrays of kinds and weights.
-macro_rules! insert_marks {
+/// A named statement that enters marks. It takes hashes, sixteen bytes each, and in equal order arrays of kinds and weights.
+macro_rules! marks_statement {
     ($name:literal, $end:literal) => {
         concat!(
             "-- ",
@@ -150,9 +150,9 @@ FROM UNNEST($3, $4) WITH ORDINALITY AS w (kind, weight, place)",
 }
 
 /// The first marks of a coverage, each once: to look each one up before it is entered takes a quarter of the time.
-const INSERT_FIRST_MARKS: &str = insert_marks!("insert_first_marks", "");
+const INSERT_FIRST_MARKS: &str = marks_statement!("insert_first_marks", "");
 
-const INSERT_MORE_MARKS: &str = insert_marks!("insert_more_marks", " ON CONFLICT (hash, coverage, kind) DO NOTHING");
+const INSERT_MORE_MARKS: &str = marks_statement!("insert_more_marks", " ON CONFLICT (hash, coverage, kind) DO NOTHING");
 
 /// Some persons of a coverage, by where they are: they are found once.
 pub(in crate::store) const DELETE_PERSONS: &str = "\

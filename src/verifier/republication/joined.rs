@@ -117,13 +117,14 @@ fn by_person(persons: &[PersonHashBytes]) -> Vec<(u128, u32)> {
     rows
 }
 
-/// A number for the signature of each bucket of both states. Numbers are equal exactly if the signatures are.
+/// A number for the signature of each bucket of both states. Those of a bucket before and one after are equal exactly if the
+/// signatures are.
 struct EqualSignatures {
     before: Vec<u32>,
     after: Vec<u32>,
 }
 
-/// The number of a signature with a value that the state after has not.
+/// The number of a signature that the state after has not.
 const UNEQUALLED: u32 = u32::MAX;
 
 impl EqualSignatures {

@@ -68,6 +68,7 @@ impl ShownSignatures {
     }
 }
 
+#[cfg(test)]
 impl<'v> FromIterator<(u32, Option<&'v [u8]>)> for ShownSignatures {
     fn from_iter<I: IntoIterator<Item = (u32, Option<&'v [u8]>)>>(rows: I) -> Self {
         let mut shown = Self::default();
