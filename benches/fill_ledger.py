@@ -9,12 +9,28 @@ import json
 import os
 import random
 import sqlite3
+import struct
 import sys
 import uuid
+from collections import Counter
+
+
+#: A signature as it is kept: its hash, the number of its sample, and its rows.
+SIGNATURE = struct.Struct(">16sHQ")
 
 
 def mark() -> str:
     return os.urandom(16).hex()
+
+
+def signatures_of(store: sqlite3.Connection, coverage: int) -> list[tuple[bytes, int, int]]:
+    """Each with the number of its sample, and its rows."""
+    (value,) = store.execute("SELECT signatures FROM coverage_signatures WHERE coverage = ?", (coverage,)).fetchone()
+    return list(SIGNATURE.iter_unpack(value))
+
+
+def finds_tables(hash: bytes, rows: int) -> bool:
+    return rows == 1 and hash[-1] % 4 == 0
 
 
 def renewed(body: dict) -> dict:
@@ -38,11 +54,12 @@ def main() -> None:
         tenant = real[0][1]
         (system,) = store.execute("SELECT id FROM key_systems WHERE tenant = ? AND name = 'id'", (tenant,)).fetchone()
         (ticket,) = store.execute("SELECT ticket FROM ticket_counters WHERE tenant = ?", (tenant,)).fetchone()
-        shared = {hash for (hash,) in store.execute("SELECT hash FROM alike GROUP BY hash HAVING COUNT(DISTINCT coverage) > 1")}
-        own = "SELECT hash, kind, weight FROM alike WHERE coverage = ?"
-        marks = {id: store.execute(own, (id,)).fetchall() for id, *_ in real}
+        blocks = {id: store.execute("SELECT hash, weight FROM indexed_marks WHERE coverage = ? AND kind = 0", (id,)).fetchall() for id, *_ in real}
+        signatures = {id: signatures_of(store, id) for id, *_ in real}
+        of_nights = ({mark[0] for mark in blocks[id] + signatures[id]} for id, *_ in real)
+        holders = Counter(hash for hashes in of_nights for hash in hashes)
         store.execute("DROP INDEX covered_of_coverage")
-        store.execute("DROP INDEX alike_of_coverage")
+        store.execute("DROP INDEX alike_by_coverage")
         store.execute("CREATE TEMP TABLE new_persons (hash BLOB, coverage INTEGER)")
         store.execute("CREATE TEMP TABLE new_marks (hash BLOB, coverage INTEGER, kind INTEGER, weight INTEGER)")
         for number, _ in enumerate(made, ticket + 1):
@@ -55,12 +72,17 @@ def main() -> None:
             store.execute("INSERT INTO coverage_tables VALUES (?, ?)", (bytes.fromhex(coverage["tables"][0]), id))
             store.execute("INSERT INTO coverage_datasets VALUES (?, ?)", (dataset, id))
             store.executemany("INSERT INTO new_persons VALUES (?, ?)", ((os.urandom(16), id) for _ in range(persons)))
-            drawn = ((hash if hash in shared else os.urandom(16), id, kind, weight) for hash, kind, weight in marks[template])
-            store.executemany("INSERT INTO new_marks VALUES (?, ?, ?, ?)", drawn)
+            drawn = {hash: hash if holders[hash] > 1 else os.urandom(16) for hash, *_ in blocks[template] + signatures[template]}
+            own = sorted((sample, drawn[hash], rows) for hash, sample, rows in signatures[template])
+            value = b"".join(SIGNATURE.pack(hash, sample, rows) for sample, hash, rows in own)
+            store.execute("INSERT INTO coverage_signatures VALUES (?, ?)", (id, value))
+            indexed = [(hash, id, sample + 1, rows) for sample, hash, rows in own if finds_tables(hash, rows)]
+            indexed += ((drawn[hash], id, 0, weight) for hash, weight in blocks[template])
+            store.executemany("INSERT INTO new_marks VALUES (?, ?, ?, ?)", indexed)
         store.execute("INSERT INTO covered SELECT ?, hash, coverage FROM new_persons ORDER BY hash", (system,))
-        store.execute("INSERT OR IGNORE INTO alike SELECT hash, coverage, kind, weight FROM new_marks ORDER BY hash")
+        store.execute("INSERT OR IGNORE INTO indexed_marks SELECT hash, coverage, kind, weight FROM new_marks ORDER BY hash")
         store.execute("CREATE INDEX covered_of_coverage ON covered (coverage)")
-        store.execute("CREATE INDEX alike_of_coverage ON alike (coverage, kind, hash)")
+        store.execute("CREATE INDEX alike_by_coverage ON indexed_marks (coverage)")
         store.execute("UPDATE ticket_counters SET ticket = ticket + ? WHERE tenant = ?", (len(made), tenant))
         store.commit()
     print(max(nights, len(real)))

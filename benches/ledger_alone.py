@@ -1,11 +1,9 @@
-"""What the people ledger costs in SQLite alone, in processor time: 2,000 persons of a night are looked up and then inserted, and eight
-samples of signatures are read, as a job reads tables that may be alike.
+"""What the people ledger costs in SQLite alone, in processor time: 2,000 persons of a night are looked up and then inserted.
 
 `ledger_alone.py FOLDER NIGHTS...`: FOLDER gets a database for each number of nights (0.11 GB per 1,000). Hashes are drawn anew; pages
 are in the cache of the system. Means of ten nights after two.
 """
 
-import json
 import os
 import resource
 import sqlite3
@@ -13,17 +11,11 @@ import sys
 from pathlib import Path
 
 PERSONS = 2000
-#: Of a table of 16 columns or more.
-KINDS, SAMPLED = 17, 256
 TABLES = """
 CREATE TABLE covered (system INTEGER NOT NULL, hash BLOB NOT NULL, coverage INTEGER NOT NULL,
     PRIMARY KEY (system, hash, coverage)) STRICT, WITHOUT ROWID;
-CREATE TABLE alike (hash BLOB NOT NULL, coverage INTEGER NOT NULL, kind INTEGER NOT NULL, weight INTEGER NOT NULL,
-    PRIMARY KEY (hash, coverage, kind)) STRICT, WITHOUT ROWID;
 CREATE TEMP TABLE drawn (hash BLOB, coverage INTEGER)
 """
-SAMPLES = """SELECT json_group_array(json_array(hash, kind, weight)) FROM (
-    SELECT hex(hash) AS hash, kind, weight FROM alike WHERE coverage = ? AND kind >= 1 ORDER BY kind, hash)"""
 
 
 def seconds() -> float:
@@ -40,9 +32,6 @@ def made(file: Path, nights: int) -> None:
         store.executemany("INSERT INTO drawn VALUES (?, ?)", ((os.urandom(16), night) for _ in range(PERSONS)))
     store.execute("INSERT INTO covered SELECT 1, hash, coverage FROM drawn ORDER BY hash")
     store.execute("CREATE INDEX covered_of_coverage ON covered (coverage)")
-    samples = [(os.urandom(16), night, kind, 1) for night in range(8) for kind in range(1, KINDS + 1) for _ in range(SAMPLED)]
-    store.executemany("INSERT INTO alike VALUES (?, ?, ?, ?)", sorted(samples))
-    store.execute("CREATE INDEX alike_of_coverage ON alike (coverage, kind, hash)")
     store.commit()
     store.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     store.close()
@@ -58,10 +47,7 @@ def night(store: sqlite3.Connection, number: int) -> list[float]:
         store.execute("BEGIN IMMEDIATE")
         store.executemany("INSERT INTO covered VALUES (1, ?, ?)", ((person, number) for person in some))
         store.execute("COMMIT")
-    inserted = seconds()
-    for other in range(8):
-        json.loads(store.execute(SAMPLES, (other,)).fetchone()[0])
-    return [looked - began, inserted - looked, seconds() - inserted]
+    return [looked - began, seconds() - looked]
 
 
 def main() -> None:
@@ -74,7 +60,7 @@ def main() -> None:
         costs = [night(store, nights + number) for number in range(12)][2:]
         store.execute("DELETE FROM covered WHERE coverage >= ?", (nights,))
         means = [1000 * sum(of) / len(of) for of in zip(*costs)]
-        print("{} nights: look {:.1f} ms, insertion {:.1f} ms, eight samples {:.1f} ms".format(nights, *means), flush=True)
+        print("{} nights: look {:.1f} ms, insertion {:.1f} ms".format(nights, *means), flush=True)
 
 
 main()

@@ -1,6 +1,7 @@
 //! The audit of who a release speaks of: evidence from the rows that it publishes, held against the coverage that the
 //! ledger records and the claim of the manifest.
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::sync::Arc;
@@ -20,7 +21,7 @@ use crate::people::{
     Coverage, CoverageId, Fold, KeyedHash, Place, PopulationRegistry, Separation, SignatureSample, SystemEvidence,
 };
 use crate::ports::{
-    AlikeKind, AlikeMark, AnnouncementEnd, CARRIED_HASHES, CommonMarks, CoverageRecord, CoverageSelection,
+    AlikeKind, AlikeMark, AnnouncementEnd, CARRIED_HASHES, CommonMark, CoverageRecord, CoverageSelection,
     CoverageState, CoveragesAt, HASHES_PER_CALL, MARKS_PER_CALL, StoreError,
 };
 use crate::publication::CompositionMode;
@@ -29,7 +30,7 @@ use crate::vault::ContentHasher;
 use crate::verifier::{
     AuditedMark, AuditedRows, AuditedSample, AuditedSystem, ClaimedPeople, ContinuedRows, KeyFold, KnownSystem,
     MarkKind, OtherCoverage, OtherCoverageError, PeopleClaimError, PeopleFacts, RecordedPersons, RecordedRows,
-    RecordedStatement, RowsLayout, audit_claim, audit_recorded, decisive_marks, derive_facts, twin_candidates,
+    RecordedStatement, RowsLayout, audit_claim, audit_recorded, decisive_marks, derive_facts,
 };
 
 /// Coverages whose samples are read: those with most common signatures.
@@ -38,8 +39,11 @@ const MAX_SAMPLED_COVERAGES: usize = 8;
 /// How often the ledger is read again for one audit, as it changed meanwhile.
 const MAX_READINGS: u32 = 8;
 
-/// With fewer common signatures tables are not alike by rows.
-const MIN_TWINS: usize = 81;
+/// With fewer signatures of one sample by which it was found, a table is not alike by rows, but for one key in 3 * 10^7.
+const FEWEST_FOUND: u64 = 3;
+
+/// Coverages that are looked at for their signatures: many of these do not stand, or share persons.
+const MAX_FOUND: usize = 64;
 
 /// Why the people of a release are not audited.
 #[derive(Debug)]
@@ -223,7 +227,7 @@ impl<'a> PeopleAudit<'a> {
         for _ in 0..MAX_READINGS {
             let before = handle.block_on(store.ledger_moment(tenant))?;
             let shared = self.shared(own)?;
-            let nearest = shared.nearest(&self.facts);
+            let nearest = shared.nearest();
             selection.ids = shared.common.keys().chain(shared.blocks.keys()).chain(&nearest).copied().collect();
             selection.sampled = BTreeSet::new();
             // its own has a ticket below the next
@@ -259,17 +263,10 @@ impl<'a> PeopleAudit<'a> {
         }
         let hashes: Vec<KeyedHash> = decisive_marks(&self.facts).into_iter().map(hash_of).collect();
         for some in hashes.chunks(MARKS_PER_CALL) {
-            let CommonMarks { held, frequent } = handle.block_on(store.common_marks(tenant, some, Some(own)))?;
-            shared.frequent.extend(frequent.into_iter().map(number_of));
-            for (id, mark) in held {
-                let hash = number_of(mark.hash);
-                match mark.kind {
-                    AlikeKind::Block => drop(shared.blocks.entry(id).or_default().insert(hash)),
-                    AlikeKind::Signature(sample) => {
-                        let of_one_row = (mark.weight == 1).then_some((hash, sample));
-                        shared.signatures.entry(id).or_default().insert(hash);
-                        shared.singles.entry(id).or_default().extend(of_one_row);
-                    }
+            for CommonMark { coverage, hash, kind } in handle.block_on(store.common_marks(tenant, some, Some(own)))? {
+                match kind {
+                    AlikeKind::Block => drop(shared.blocks.entry(coverage).or_default().insert(number_of(hash))),
+                    AlikeKind::Signature(sample) => *shared.found.entry((coverage, sample)).or_default() += 1,
                 }
             }
         }
@@ -320,11 +317,8 @@ struct SharedEvidence {
     /// Per key system how many persons.
     common: BTreeMap<CoverageId, BTreeMap<String, u64>>,
     blocks: BTreeMap<CoverageId, BTreeSet<u128>>,
-    signatures: BTreeMap<CoverageId, BTreeSet<u128>>,
-    /// Those of one row there, each with its sample.
-    singles: BTreeMap<CoverageId, BTreeSet<(u128, u16)>>,
-    /// Marks of which it is not said who has them.
-    frequent: BTreeSet<u128>,
+    /// How many signatures of each sample found it.
+    found: BTreeMap<(CoverageId, u16), u64>,
 }
 
 impl SharedEvidence {
@@ -343,14 +337,15 @@ impl SharedEvidence {
         common
     }
 
-    /// The coverages that may be alike by rows, those with most common signatures first.
-    fn nearest(&self, facts: &PeopleFacts) -> Vec<CoverageId> {
-        let common = self.signatures.iter().map(|(id, common)| (common.len(), *id));
-        let mut nearest: Vec<(usize, CoverageId)> = common.filter(|(number, _)| *number >= MIN_TWINS).collect();
-        let candidates = twin_candidates(facts, &self.singles, &self.frequent);
-        nearest.retain(|(_, id)| candidates.contains(id));
-        nearest.sort_unstable_by(|a, b| b.cmp(a));
-        nearest.into_iter().map(|(_, id)| id).collect()
+    /// The coverages that may be alike by rows, those that most signatures of one sample found first. Those that list a person of
+    /// the rows are the same or refused, whatever their cells say.
+    fn nearest(&self) -> Vec<CoverageId> {
+        let mut nearest: Vec<(u64, CoverageId)> = self.found.iter().map(|((id, _), found)| (*found, *id)).collect();
+        nearest.retain(|(found, id)| *found >= FEWEST_FOUND && !self.common.contains_key(id));
+        nearest.sort_unstable_by_key(|(found, id)| (Reverse(*found), *id));
+        let mut seen = BTreeSet::new();
+        nearest.retain(|(_, id)| seen.insert(*id));
+        nearest.into_iter().take(MAX_FOUND).map(|(_, id)| id).collect()
     }
 }
 

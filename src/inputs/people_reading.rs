@@ -4,6 +4,7 @@
 //! other, hence a reading is kept while nothing changes it. Which coverages stand, and what was declared, is read at each
 //! look.
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -15,18 +16,18 @@ use super::error::InputError;
 use super::kept_evidence::KeptEvidence;
 use super::people::{JobPeople, JobPersons, PersonPlace, declared_datasets};
 use crate::people::{
-    CoverageId, Evidence, KeyedHash, LiveCoverage, Resemblance, SeparationStatement, SignatureSample, TwinBound,
+    CoverageId, Evidence, KeyedHash, LiveCoverage, MIN_FOUND_TWINS, Resemblance, SeparationStatement, SignatureSample,
 };
 use crate::ports::{
-    AlikeKind, CommonMarks, CoverageRecord, CoverageSelection, CoverageState, CoveragesAt, LedgerMoment,
-    MARKS_PER_CALL, PeopleStore, StoreError,
+    AlikeKind, CommonMark, CoverageRecord, CoverageSelection, CoverageState, CoveragesAt, LedgerMoment, MARKS_PER_CALL,
+    PeopleStore, StoreError,
 };
 
 /// Coverages whose samples of signatures are read whole: those with most common signatures.
 const MAX_READ_SAMPLES: usize = 8;
 
-/// Fewer common signatures than these are never twins more often than by chance.
-const MIN_COMMON_SIGNATURES: u64 = 81;
+/// Coverages that are named by their signatures: most are left out as they are not alike before samples are read.
+const MAX_NEAREST: usize = 64;
 
 /// How often the ledger is read again for one look, as it changed meanwhile.
 const MAX_READINGS: u32 = 8;
@@ -116,7 +117,8 @@ struct PeopleReading {
     persons: BTreeMap<CoverageId, BTreeMap<String, u64>>,
     /// Those whose blocks say that they are of the same people.
     by_blocks: BTreeSet<CoverageId>,
-    /// How many signatures, where they might say so.
+    /// How many twins of one sample were found, where there are enough, of those that share no person: exact evidence goes
+    /// before what cells say.
     signatures: BTreeMap<CoverageId, u64>,
     /// Whether they do, where the samples were read.
     by_rows: Mutex<BTreeMap<CoverageId, bool>>,
@@ -145,20 +147,12 @@ impl PeopleReading {
         evidence: &Evidence,
     ) -> Result<(), StoreError> {
         let mut blocks: BTreeMap<CoverageId, BTreeSet<KeyedHash>> = BTreeMap::new();
-        let mut signatures: BTreeMap<CoverageId, BTreeSet<KeyedHash>> = BTreeMap::new();
-        let mut of_one_row: BTreeMap<CoverageId, BTreeSet<(KeyedHash, u16)>> = BTreeMap::new();
-        let mut unknown = BTreeSet::new();
+        let mut of_samples: BTreeMap<(CoverageId, u16), u64> = BTreeMap::new();
         for some in evidence.telling_marks().chunks(MARKS_PER_CALL) {
-            let CommonMarks { held, frequent } = store.common_marks(tenant, some, None).await?;
-            unknown.extend(frequent);
-            for (id, mark) in held {
-                let AlikeKind::Signature(sample) = mark.kind else {
-                    blocks.entry(id).or_default().insert(mark.hash);
-                    continue;
-                };
-                signatures.entry(id).or_default().insert(mark.hash);
-                if mark.weight == 1 {
-                    of_one_row.entry(id).or_default().insert((mark.hash, sample));
+            for CommonMark { coverage, hash, kind } in store.common_marks(tenant, some, None).await? {
+                match kind {
+                    AlikeKind::Block => drop(blocks.entry(coverage).or_default().insert(hash)),
+                    AlikeKind::Signature(sample) => *of_samples.entry((coverage, sample)).or_default() += 1,
                 }
             }
         }
@@ -166,12 +160,15 @@ impl PeopleReading {
             evidence.resemblance(|mark| common.contains(&mark), &[]).is_some()
         };
         self.by_blocks = blocks.into_iter().filter(are_alike).map(|(id, _)| id).collect();
-        let bound = TwinBound::new(evidence, &unknown);
-        let numbers = signatures.into_iter().map(|(id, common)| (id, common.len() as u64));
-        let may_be = |(id, number): &(CoverageId, u64)| {
-            *number >= MIN_COMMON_SIGNATURES && bound.admits(of_one_row.get(id).unwrap_or(&BTreeSet::new()))
-        };
-        self.signatures = numbers.filter(may_be).collect();
+        let mut most: BTreeMap<CoverageId, u64> = BTreeMap::new();
+        for ((id, _), number) in of_samples {
+            let known = most.entry(id).or_default();
+            *known = number.max(*known);
+        }
+        let mut nearest: Vec<(u64, CoverageId)> = most.into_iter().map(|(id, number)| (number, id)).collect();
+        nearest.retain(|(number, id)| *number >= MIN_FOUND_TWINS && !self.persons.contains_key(id));
+        nearest.sort_unstable_by_key(|(number, id)| (Reverse(*number), *id));
+        self.signatures = nearest.into_iter().take(MAX_NEAREST).map(|(number, id)| (id, number)).collect();
         Ok(())
     }
 
@@ -187,7 +184,7 @@ impl PeopleReading {
     fn resemblances(&self, among: &BTreeSet<CoverageId>) -> Result<BTreeMap<CoverageId, Resemblance>, Unread> {
         let mut nearest: Vec<(u64, CoverageId)> = self.signatures.iter().map(|(id, number)| (*number, *id)).collect();
         nearest.retain(|(_, id)| among.contains(id));
-        nearest.sort_unstable_by(|a, b| b.cmp(a));
+        nearest.sort_unstable_by_key(|(number, id)| (Reverse(*number), *id));
         let by_blocks = among.intersection(&self.by_blocks).map(|id| (*id, Resemblance::Blocks));
         let mut found: BTreeMap<CoverageId, Resemblance> = by_blocks.collect();
         let by_rows = self.by_rows.lock().unwrap_or_else(PoisonError::into_inner);

@@ -77,7 +77,7 @@ impl Evidence {
         })
     }
 
-    /// The marks that another table must have some of to be alike, sorted. It may have others too.
+    /// The marks by which tables are found that may be alike, sorted. They may have others too.
     #[must_use]
     pub fn telling_marks(&self) -> Vec<KeyedHash> {
         let mut marks: Vec<KeyedHash> =

@@ -45,7 +45,7 @@ pub use population::{
     UploadPersonError,
 };
 pub use refusal::{PersonCounts, RefusalDocument, RefusedJob, Remedy};
-pub use signatures::{Signature, SignatureSample, TwinBound};
+pub use signatures::{MIN_FOUND_TWINS, Signature, SignatureSample};
 pub(crate) use sorter::ExternalSorter;
 pub use statement::{Place, PlaceError, Separation, SeparationStatement};
 pub use surprise::UNITS_PER_BIT;

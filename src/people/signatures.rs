@@ -1,7 +1,7 @@
 //! Signatures of rows: of whole rows, and of rows without one column. Two tables of other people have twins within as
 //! often as between.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::io;
 use std::ops::Range;
 
@@ -10,13 +10,19 @@ use serde::{Deserialize, Serialize};
 
 use super::blocks::ScanError;
 use super::cells::{CellChunk, CellFile};
-use super::evidence::Evidence;
 use super::hash::{KeyedHash, SumHasher};
 use super::surprise::exceeds_chance;
 use crate::control::{Cancelled, Control};
 
 /// Signatures kept of a kind: those with the lowest hashes.
 const MAX_SAMPLED_SIGNATURES: usize = 256;
+
+/// Of signatures of one row those find tables whose hashes this divides.
+const FINDING_DIVISOR: u128 = 4;
+
+/// Fewest twins by which a table is found, in one sample. Of 81, the fewest that make tables alike, fewer are found for one key of
+/// a tenant in 30 million.
+pub const MIN_FOUND_TWINS: u64 = 3;
 
 /// Rows whose signatures a processor takes at once.
 const ROWS_AT_ONCE: usize = 1 << 13;
@@ -42,7 +48,20 @@ pub struct Signature {
     pub rows: u64,
 }
 
+impl Signature {
+    /// Whether tables are found by it. Twins have one row in each, and the last bits of a hash do not say which are the lowest.
+    #[must_use]
+    pub const fn finds_tables(&self) -> bool {
+        self.rows == 1 && self.hash.0.is_multiple_of(FINDING_DIVISOR)
+    }
+}
+
 impl SignatureSample {
+    /// Those of one row.
+    fn singles(&self) -> impl Iterator<Item = KeyedHash> {
+        self.lowest.iter().filter(|signature| signature.rows == 1).map(|signature| signature.hash)
+    }
+
     /// Up to where the sample has all signatures of its table.
     fn end(&self) -> Option<KeyedHash> {
         self.lowest.last().filter(|_| self.is_cut).map(|signature| signature.hash)
@@ -135,56 +154,32 @@ fn collect(columns: &[CellChunk], left_out: &[usize], rows: Range<usize>, kinds:
     }
 }
 
-/// The signatures of a table that can be twins of another one's: those of one row, of kinds that have enough of them.
+/// The signatures of a table by which those that have twins with it are found: of samples that have enough of one row.
 pub(super) fn telling(own: &[SignatureSample]) -> impl Iterator<Item = KeyedHash> {
-    let once = |sample: &SignatureSample| {
-        sample.lowest.iter().filter(|signature| signature.rows == 1).map(|signature| signature.hash).collect()
+    let has_enough = |sample: &&SignatureSample| {
+        let once = sample.singles().count() as u64;
+        exceeds_chance(once, once)
     };
-    let kinds =
-        own.iter().map(once).filter(|once: &Vec<KeyedHash>| exceeds_chance(once.len() as u64, once.len() as u64));
-    kinds.flatten()
+    let signatures = own.iter().filter(has_enough).flat_map(|sample| &sample.lowest);
+    signatures.filter(|signature| signature.finds_tables()).map(|signature| signature.hash)
 }
 
 /// Whether the twins of two tables, of any two kinds, stand once in each table more often than by chance.
 pub(super) fn are_alike(one: &[SignatureSample], other: &[SignatureSample]) -> bool {
-    one.iter().any(|own| other.iter().any(|theirs| have_common_twins(own, theirs)))
-}
-
-/// Bounds how many twins other tables can have with one, before their samples are read.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct TwinBound {
-    /// The samples that have a signature, of one row.
-    samples: BTreeMap<KeyedHash, Vec<usize>>,
-    /// Per sample, how many of these any table may have.
-    unknown: Vec<u64>,
-}
-
-impl TwinBound {
-    /// Of the table with this evidence, where it is not known who has the frequent ones among its signatures.
-    #[must_use]
-    pub fn new(evidence: &Evidence, frequent: &BTreeSet<KeyedHash>) -> Self {
-        let mut bound = Self { samples: BTreeMap::new(), unknown: vec![0; evidence.signatures.len()] };
-        for (number, sample) in evidence.signatures.iter().enumerate() {
-            for Signature { hash, .. } in sample.lowest.iter().filter(|signature| signature.rows == 1) {
-                bound.samples.entry(*hash).or_default().push(number);
-                bound.unknown[number] += u64::from(frequent.contains(hash));
-            }
+    let mut singles: Vec<(KeyedHash, usize)> =
+        one.iter().enumerate().flat_map(|(sample, of)| of.singles().map(move |hash| (hash, sample))).collect();
+    singles.sort_unstable();
+    // nearly all pairs of samples have too few common ones to be looked at
+    let have_twins = |theirs: &SignatureSample| {
+        let mut common = vec![0; one.len()];
+        for hash in theirs.singles() {
+            let first = singles.partition_point(|(own, _)| *own < hash);
+            singles[first..].iter().take_while(|(own, _)| *own == hash).for_each(|(_, sample)| common[*sample] += 1);
         }
-        bound
-    }
-
-    /// Whether a table that is known to have these signatures, each in one of its samples and of one row, can be alike.
-    #[must_use]
-    pub fn admits(&self, common: &BTreeSet<(KeyedHash, u16)>) -> bool {
-        let mut found: BTreeMap<(usize, u16), u64> = BTreeMap::new();
-        for (hash, theirs) in common {
-            for own in self.samples.get(hash).into_iter().flatten() {
-                *found.entry((*own, *theirs)).or_default() += 1;
-            }
-        }
-        let known = found.into_iter().map(|((own, _), number)| number + self.unknown[own]);
-        known.chain(self.unknown.iter().copied()).any(|most| exceeds_chance(most, most))
-    }
+        let mut near = one.iter().zip(common).filter(|(_, common)| exceeds_chance(*common, *common));
+        near.any(|(own, _)| have_common_twins(own, theirs))
+    };
+    other.iter().any(have_twins)
 }
 
 /// Twins are signatures that exactly two rows of both tables together have, as far as both samples go.
@@ -215,6 +210,7 @@ fn have_common_twins(own: &SignatureSample, theirs: &SignatureSample) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use num_bigint::BigUint;
     use proptest::prelude::*;
 
     use super::*;
@@ -245,43 +241,52 @@ mod tests {
         SignatureSample { lowest: signatures.iter().map(signature).collect(), is_cut: false }
     }
 
-    proptest! {
-        #[test]
-        fn what_is_alike_is_within_the_bound(
-            shared in prop::collection::vec((0..3_usize, 0..2_usize, any::<bool>()), 60..300),
-            rest in 0..40_u128,
-        ) {
-            let (mut own, mut theirs) = (vec![Vec::new(); 3], vec![Vec::new(); 2]);
-            let (mut frequent, mut common) = (BTreeSet::new(), BTreeSet::new());
-            for (number, (kind, other, is_frequent)) in shared.into_iter().enumerate() {
-                let hash = number as u128;
-                own[kind].push((hash, 1));
-                theirs[other].push((hash, 1));
-                // some of both
-                match is_frequent && number % 3 == 0 {
-                    true => drop(frequent.insert(KeyedHash(hash))),
-                    false => drop(common.insert((KeyedHash(hash), other as u16))),
-                }
-            }
-            own[0].extend((1000..1000 + rest).map(|hash| (hash, 2)));
-            let samples = |of: &[Vec<(u128, u64)>]| of.iter().map(|of| sample(of)).collect::<Vec<_>>();
-            let evidence = Evidence { signatures: samples(&own), ..Evidence::default() };
-            let bound = TwinBound::new(&evidence, &frequent);
-            prop_assert!(!are_alike(&evidence.signatures, &samples(&theirs)) || bound.admits(&common));
-        }
+    #[test]
+    fn twins_of_samples_with_enough_find_tables() {
+        let once = |from: u128, number: u128| (from..from + number).map(|hash| (hash, 1)).collect::<Vec<_>>();
+        let twice: Vec<(u128, u64)> = (2000..2400).map(|hash| (hash, 2)).collect();
+        let found: Vec<u128> = telling(&[sample(&[once(0, 81), twice].concat()), sample(&once(1000, 80))])
+            .map(|KeyedHash(hash)| hash)
+            .collect();
+        assert_eq!(found, (0..81).step_by(4).collect::<Vec<_>>());
+    }
+
+    /// Of `4^twins` equally probable choices of hashes, how many find fewer than three of these twins.
+    fn unfound(twins: u32) -> BigUint {
+        let power = |exponent| BigUint::from(3_u8).pow(twins - exponent);
+        power(0) + power(1) * twins + power(2) * (twins * (twins - 1) / 2)
     }
 
     #[test]
-    fn too_few_common_signatures_of_two_samples_say_nothing() {
-        let lowest = |from: u128| sample(&(from..from + 90).map(|hash| (hash, 1)).collect::<Vec<_>>());
-        let evidence = Evidence { signatures: vec![lowest(0), lowest(100)], ..Evidence::default() };
-        let bound = TwinBound::new(&evidence, &BTreeSet::new());
-        let common = |from: u128, number, kind| (from..from + number).map(move |hash| (KeyedHash(hash), kind));
-        assert!(bound.admits(&common(0, 81, 4).collect()));
-        assert!(!bound.admits(&common(0, 80, 4).chain(common(100, 80, 4)).collect()), "of two samples");
-        assert!(!bound.admits(&common(0, 50, 4).chain(common(50, 40, 5)).collect()), "of two others");
-        let frequent = BTreeSet::from([KeyedHash(89)]);
-        assert!(TwinBound::new(&evidence, &frequent).admits(&common(0, 80, 4).collect()), "and one that may be there");
+    fn twins_are_rarely_missed() {
+        let most = |twins| BigUint::from(FINDING_DIVISOR).pow(twins);
+        assert!(unfound(81) * 33_000_000_u64 < most(81) && unfound(81) * 34_000_000_u64 > most(81));
+        assert!(unfound(256) * BigUint::from(10_u8).pow(28) < most(256));
+        assert_eq!(unfound(2), most(2), "two are never enough");
+        assert_eq!(MIN_FOUND_TWINS, 3);
+    }
+
+    proptest! {
+        #[test]
+        fn twins_are_those_of_each_two_samples(
+            hashes in prop::collection::vec((0..250_u128, 0..3_usize), 0..900),
+            others in prop::collection::vec((0..250_u128, 0..2_usize), 0..600),
+        ) {
+            let mut samples = vec![BTreeMap::new(); 3];
+            hashes.into_iter().for_each(|(hash, number)| {
+                samples[number].insert(hash, if hash % 50 == 0 { 2 } else { 1 });
+            });
+            let mut theirs = vec![BTreeMap::new(); 2];
+            others.into_iter().for_each(|(hash, number)| {
+                theirs[number].insert(hash, 1);
+            });
+            let all = |of: Vec<BTreeMap<u128, u64>>| {
+                of.into_iter().map(|of| sample(&of.into_iter().collect::<Vec<_>>())).collect::<Vec<_>>()
+            };
+            let (own, theirs) = (all(samples), all(theirs));
+            let expected = own.iter().any(|own| theirs.iter().any(|theirs| have_common_twins(own, theirs)));
+            prop_assert_eq!(are_alike(&own, &theirs), expected);
+        }
     }
 
     #[test]

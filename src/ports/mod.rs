@@ -44,7 +44,7 @@ pub use notifier::Notifier;
 pub use page::{Cursor, CursorError, Page};
 pub use parts::{MAX_LISTED_PART_OBJECTS, PartChunkRecord, PartChunkStore, PartObjectRecord, PartObjects};
 pub use people::{
-    AlikeKind, AlikeMark, AnnouncedCoverage, AnnouncementEnd, CommonMarks, CoverageRecord, CoverageSelection,
+    AlikeKind, AlikeMark, AnnouncedCoverage, AnnouncementEnd, CommonMark, CoverageRecord, CoverageSelection,
     CoverageState, CoveragesAt, HASHES_PER_CALL, LedgerMoment, MARKS_PER_CALL, NamedPopulation, NewCoverage,
     PeopleEntry, PeopleEntryOutcome, PeopleStore, SeparationRecord, SeriesStatement,
 };

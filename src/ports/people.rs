@@ -16,7 +16,7 @@ use super::error::StoreError;
 use super::queue::LeaseToken;
 use crate::people::{
     Coverage, CoverageId, Evidence, KeyedHash, Place, Population, PopulationError, PopulationRegistry,
-    SeparationStatement, SignatureSample,
+    SeparationStatement, Signature, SignatureSample,
 };
 
 /// Most hashes of one call. With fewer, most of the time goes into calls; with more, others wait longer to write.
@@ -35,6 +35,18 @@ pub struct AlikeMark {
     pub kind: AlikeKind,
     /// The surprise of a block in 1/256 bit, or the rows of a signature.
     pub weight: u64,
+}
+
+impl AlikeMark {
+    /// Whether it says which coverages have it: that of a block, and of signatures those that find tables.
+    #[must_use]
+    pub const fn is_indexed(&self) -> bool {
+        let Self { hash, kind, weight } = *self;
+        match kind {
+            AlikeKind::Block => true,
+            AlikeKind::Signature(_) => Signature { hash, rows: weight }.finds_tables(),
+        }
+    }
 }
 
 /// What a mark is of.
@@ -156,13 +168,15 @@ pub struct CoveragesAt {
     pub samples: BTreeMap<CoverageId, Vec<SignatureSample>>,
 }
 
-/// Marks that coverages have of some.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct CommonMarks {
-    /// Those of at most five coverages, with who has them.
-    pub held: Vec<(CoverageId, AlikeMark)>,
-    /// Those of more.
-    pub frequent: BTreeSet<KeyedHash>,
+/// A mark that a coverage has.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct CommonMark {
+    /// The coverage.
+    pub coverage: CoverageId,
+    /// The hash.
+    pub hash: KeyedHash,
+    /// What it is of there.
+    pub kind: AlikeKind,
 }
 
 /// How an announcement ends.
@@ -386,14 +400,15 @@ pub trait PeopleStore: Send + Sync {
         persons: &[KeyedHash],
     ) -> Result<BTreeSet<KeyedHash>, StoreError>;
 
-    /// Which of these marks stand in which pending or live coverage, at most [`MARKS_PER_CALL`] hashes. Of a hash that more
-    /// than five have, it is not said which: it says nothing of any. `except` is taken to have all of them, and is not named.
+    /// Which of these marks stand in which pending or live coverage, at most [`MARKS_PER_CALL`] hashes, by coverage, kind and hash.
+    /// Only those that are indexed ([`AlikeMark::is_indexed`]) are found. Of a hash that more than five live ones have,
+    /// these are left out: it says nothing of any. `except` is not named.
     async fn common_marks(
         &self,
         tenant: &str,
         hashes: &[KeyedHash],
         except: Option<CoverageId>,
-    ) -> Result<CommonMarks, StoreError>;
+    ) -> Result<Vec<CommonMark>, StoreError>;
 
     /// For each sample of signatures of a coverage, whether it is cut.
     ///

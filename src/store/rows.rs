@@ -21,6 +21,7 @@ use crate::vault::{Ciphertext, CiphertextContext, Purpose};
 
 mod chains;
 mod lists;
+mod marks;
 mod numbers;
 mod parts;
 mod people;
@@ -29,12 +30,15 @@ mod series;
 
 pub(super) use chains::{ChainRow, ChainStateRow, chain_states};
 pub(super) use lists::{ListedDatasetRow, ListedJobRow, ListedReleaseRow};
+pub(super) use marks::{
+    CommonMarkRow, IndexedMarkRow, KeptSignatures, LIVE_HOLDERS, MarkHolder, common_marks, samples,
+};
 use numbers::hash;
 pub(super) use numbers::{number, stored};
 pub(super) use parts::{NewPartChunk, PartChunkRow, PartObjectRow};
 pub(super) use people::{
-    AlikeRow, CommonMark, CoverageRow, CutsRow, EvidenceRow, KeySystemRow, MarkHolder, PersonRange, PopulationRow,
-    SeparationRow, common_marks, joined, parted, registry, samples,
+    CoverageRow, CutsRow, EvidenceRow, KeySystemRow, PersonRange, PopulationRow, SeparationRow, joined, parted,
+    registry,
 };
 pub(super) use portable::{
     PortableCoverageRow, PortableKeySystemRow, PortablePopulationRow, PortableReleaseRow, PortableRuleRow,

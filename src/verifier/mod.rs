@@ -52,7 +52,7 @@ pub use people::{
     AuditedMark, AuditedRows, AuditedSample, AuditedSystem, ClaimedPeople, ContinuedRows, KeyFold, KnownSystem,
     MarkKind, OtherCoverage, OtherCoverageError, PeopleClaimError, PeopleFacts, RecordedPersons, RecordedRows,
     RecordedStatement, RowsLayout, SortedHashes, SystemFacts, audit_claim, audit_recorded, decisive_marks,
-    derive_facts, twin_candidates,
+    derive_facts,
 };
 pub use release::contents::{AttributeContents, CountedTables, OriginalValues, TableContents};
 pub use release::covered::CoveredColumn;

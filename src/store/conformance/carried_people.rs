@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use uuid::Uuid;
 
-use super::people::{announced, define, evidence, hash, live, new_coverage, population};
+use super::people::{announced, common_mark, define, evidence, hash, live, new_coverage, population};
 use super::{Bench, TENANT, at, audit_entry, begun, dataset_record, is_conflict};
-use crate::people::{CoverageId, Evidence, KeyedHash, Place};
+use crate::people::{CoverageId, Evidence, KeyedHash, Place, Signature, SignatureSample};
 use crate::ports::{
     AdoptedSeries, AlikeKind, AlikeMark, AnnouncementEnd, CARRIED_HASHES, CoverageRecord, CoverageSelection,
     HASHES_PER_CALL, NamedPopulation, Store, StoreError,
@@ -40,18 +40,46 @@ pub(crate) async fn marks_of_a_coverage_are_read_by_kind(bench: &impl Bench) {
     let id = announced(&*store, "clinic", &[1], 1).await;
     let mark = |number, kind, weight| AlikeMark { hash: hash(number), kind, weight };
     let marks = [
+        mark(8, AlikeKind::Signature(1), 1),
         mark(7, AlikeKind::Signature(1), 1),
-        mark(6, AlikeKind::Signature(0), 3),
+        mark(8, AlikeKind::Signature(0), 3),
         mark(9, AlikeKind::Block, 5000),
         mark(5, AlikeKind::Block, 4000),
     ];
     store.add_alike_marks(TENANT, id, &marks).await.unwrap();
     let other = announced(&*store, "clinic", &[2], 2).await;
     store.add_alike_marks(TENANT, other, &marks[..1]).await.unwrap();
-    assert_eq!(store.coverage_marks(TENANT, id).await.unwrap(), [marks[3], marks[2], marks[1], marks[0]]);
+    let mut expected = marks.to_vec();
+    expected.sort_by_key(|mark| (mark.kind, mark.hash));
+    assert_eq!(store.coverage_marks(TENANT, id).await.unwrap(), expected);
     assert_eq!(store.coverage_marks(TENANT, other).await.unwrap(), marks[..1]);
     assert_eq!(store.coverage_marks("x", id).await.unwrap(), []);
     assert_eq!(store.coverage_marks(TENANT, CoverageId(0)).await.unwrap(), []);
+}
+
+/// Coverages of before the signatures of one were a value have all marks in rows.
+pub(crate) async fn marks_of_a_former_coverage_are_rows(bench: &impl Bench) {
+    let store = bench.store();
+    define(&*store, "clinic", &["k"]).await;
+    let id = announced(&*store, "clinic", &[1], 1).await;
+    let marks =
+        [5, 6, 7, 8].map(|number| AlikeMark { hash: hash(number), kind: AlikeKind::Block, weight: number as u64 });
+    store.add_alike_marks(TENANT, id, &marks).await.unwrap();
+    assert!(!bench.refuses("DELETE FROM coverage_signatures").await);
+    assert!(!bench.refuses("UPDATE indexed_marks SET kind = 1, weight = weight - 5 WHERE weight > 5").await);
+    let signature = |(number, weight)| AlikeMark { hash: hash(number), kind: AlikeKind::Signature(0), weight };
+    let signatures = [(6, 1), (7, 2), (8, 3)].map(signature);
+    assert_eq!(store.coverage_marks(TENANT, id).await.unwrap(), [&marks[..1], &signatures].concat());
+    let asked = [5, 8].map(hash);
+    let held = [marks[0], signatures[2]].map(|mark| common_mark(id, mark));
+    assert_eq!(store.common_marks(TENANT, &asked, None).await.unwrap(), held);
+    let selection = CoverageSelection { sampled: [id].into(), ..CoverageSelection::default() };
+    let samples = store.select_coverages(TENANT, 0, &selection).await.unwrap().samples;
+    let lowest = signatures.map(|AlikeMark { hash, weight, .. }| Signature { hash, rows: weight }).to_vec();
+    assert_eq!(samples[&id][0], SignatureSample { lowest, is_cut: false });
+    store.end_announcement(TENANT, id, &AnnouncementEnd::Void).await.unwrap();
+    assert_eq!(store.sweep_void_coverages().await.unwrap(), 5);
+    assert_eq!(bench.count("indexed_marks").await, 0);
 }
 
 /// A dataset of a former series with these rows, in no population.
@@ -107,7 +135,7 @@ pub(crate) async fn a_series_becomes_a_population(bench: &impl Bench) {
     let [only] = &standing(&*store).await[..] else { panic!("one coverage stays") };
     assert_eq!((&only.coverage.datasets, &only.coverage.tables), (&[gone].into(), &[hash(2)].into()));
     assert_eq!(only.coverage.populations, BTreeSet::from(["people".to_owned()]));
-    assert_eq!(store.common_marks(TENANT, &[block.hash], None).await.unwrap().held, [(only.id, block)]);
+    assert_eq!(store.common_marks(TENANT, &[block.hash], None).await.unwrap(), [common_mark(only.id, block)]);
 
     // a published population only grows: one that is defined otherwise is not adopted
     let other = NamedPopulation { name: "people".to_owned(), population: population(&["other"]) };

@@ -150,6 +150,24 @@ pub(crate) async fn a_kept_reading_serves_while_it_holds(bench: &impl Bench) {
     assert_eq!(of.resemblance, Some(Resemblance::Rows));
 }
 
+/// Jobs at once on copies of a table, under other keys: none of them hides that the table is published.
+pub(crate) async fn announced_copies_do_not_hide_a_table(bench: &impl Bench) {
+    let store = bench.store();
+    define(&*store, "clinic", &["k"]).await;
+    let marks: Vec<u128> = (1000..1090).collect();
+    let published = night(&*store, 1, &marks).await;
+    store.end_announcement(TENANT, published, &AnnouncementEnd::Live).await.unwrap();
+    let job = LookingJob::new(store.clone(), &[2], &marks);
+    let ticket = store.ledger_moment(TENANT).await.unwrap().ticket + 1;
+    for number in 3..20 {
+        night(&*store, number, &marks).await;
+        let found = job.look_anew(ticket).await;
+        let alike: Vec<CoverageId> =
+            found.live.iter().filter(|of| of.resemblance == Some(Resemblance::Rows)).map(|of| of.id).collect();
+        assert_eq!(alike, [published], "behind copies up to {number}");
+    }
+}
+
 /// A night of a chain whose cells have these marks, with a ticket.
 async fn night(store: &dyn Store, number: u128, marks: &[u128]) -> CoverageId {
     let mut new = new_coverage(&evidence(&[number], number), "clinic", number);

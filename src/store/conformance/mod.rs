@@ -324,6 +324,7 @@ macro_rules! conformance {
             ledger_readings:
                 the_ledger_moves_with_persons_and_marks
                 a_kept_reading_serves_while_it_holds
+                announced_copies_do_not_hide_a_table
                 marks_that_go_over_to_a_chain_are_never_missed
                 an_announced_night_has_the_persons_of_its_chain
                 published_places_are_read_without_documents
@@ -336,6 +337,7 @@ macro_rules! conformance {
             carried_people:
                 persons_of_a_coverage_are_read_in_pieces
                 marks_of_a_coverage_are_read_by_kind
+                marks_of_a_former_coverage_are_rows
                 a_series_becomes_a_population
                 a_kept_coverage_is_listed_by_its_group_anew;
             chains:

@@ -18,7 +18,7 @@ use crate::people::{
     UnrelatedPolicy, look, person_hashes,
 };
 use crate::ports::{
-    AlikeKind, AlikeMark, AnnouncementEnd, CommonMarks, CoverageSelection, CoverageState, NamedPopulation, NewCoverage,
+    AlikeKind, AlikeMark, AnnouncementEnd, CommonMark, CoverageSelection, CoverageState, NamedPopulation, NewCoverage,
     PeopleEntry, PeopleEntryOutcome, SeparationRecord, SeriesStatement, StatementRecord, Store, StoreError,
 };
 use crate::vault::Vault;
@@ -232,6 +232,11 @@ pub(crate) async fn persons_are_found_by_key_system(bench: &impl Bench) {
     assert!(matches!(unknown, Err(StoreError::NotFound)));
 }
 
+/// A mark as it is found.
+pub(crate) fn common_mark(coverage: CoverageId, AlikeMark { hash, kind, .. }: AlikeMark) -> CommonMark {
+    CommonMark { coverage, hash, kind }
+}
+
 pub(crate) async fn marks_are_read_as_they_were_written(bench: &impl Bench) {
     let store = bench.store();
     define(&*store, "clinic", &["k"]).await;
@@ -239,19 +244,23 @@ pub(crate) async fn marks_are_read_as_they_were_written(bench: &impl Bench) {
     let mark = |number, kind, weight| AlikeMark { hash: hash(number), kind, weight };
     let marks = [
         mark(5, AlikeKind::Block, 4000),
-        mark(7, AlikeKind::Signature(0), 2),
+        mark(8, AlikeKind::Signature(0), 2),
         mark(6, AlikeKind::Signature(0), 1),
-        mark(7, AlikeKind::Signature(1), 1),
+        mark(8, AlikeKind::Signature(1), 1),
     ];
     // what is there stays, of one call and of the one before
-    let twice = [&marks[..], &[mark(7, AlikeKind::Signature(1), 9)]].concat();
+    let twice = [&marks[..], &[mark(8, AlikeKind::Signature(1), 9)]].concat();
     store.add_alike_marks(TENANT, id, &twice).await.unwrap();
-    let more = mark(8, AlikeKind::Block, 3);
-    store.add_alike_marks(TENANT, id, &[mark(5, AlikeKind::Block, 1), more]).await.unwrap();
-    let found = store.common_marks(TENANT, &[hash(5), hash(7), hash(8), hash(9)], None).await.unwrap();
-    assert_eq!(found.held, [(id, marks[0]), (id, more), (id, marks[1]), (id, marks[3])]);
-    assert!(found.frequent.is_empty());
-    assert_eq!(store.common_marks("x", &[hash(5)], None).await.unwrap(), CommonMarks::default());
+    let more = [mark(9, AlikeKind::Block, 3), mark(12, AlikeKind::Signature(1), 1)];
+    let other = [mark(5, AlikeKind::Block, 1), mark(6, AlikeKind::Signature(0), 7)];
+    store.add_alike_marks(TENANT, id, &[more, other].concat()).await.unwrap();
+    let asked = [5, 6, 7, 8, 9, 12].map(hash);
+    let common = store.common_marks(TENANT, &asked, None).await.unwrap();
+    // of signatures one in four of one row
+    assert_eq!(common, [marks[0], more[0], marks[3], more[1]].map(|mark| common_mark(id, mark)));
+    assert_eq!(store.common_marks("x", &asked, None).await.unwrap(), []);
+    let all = [marks[0], more[0], marks[2], marks[1], marks[3], more[1]];
+    assert_eq!(store.coverage_marks(TENANT, id).await.unwrap(), all);
     let signature = |number, rows| Signature { hash: hash(number), rows };
     let sampled = |ids: &[CoverageId]| CoverageSelection {
         sampled: ids.iter().copied().collect(),
@@ -260,8 +269,9 @@ pub(crate) async fn marks_are_read_as_they_were_written(bench: &impl Bench) {
     let read = store.select_coverages(TENANT, 0, &sampled(&[id, CoverageId(99)])).await.unwrap();
     let samples = &read.samples[&id];
     assert_eq!(read.samples.len(), 1, "of those that are there");
-    let first = SignatureSample { lowest: vec![signature(6, 1), signature(7, 2)], is_cut: false };
-    assert_eq!(samples[..], [first, SignatureSample { lowest: vec![signature(7, 1)], is_cut: true }]);
+    let first = SignatureSample { lowest: vec![signature(6, 1), signature(8, 2)], is_cut: false };
+    let second = SignatureSample { lowest: vec![signature(8, 1), signature(12, 1)], is_cut: true };
+    assert_eq!(samples[..], [first, second]);
     assert!(store.select_coverages("x", 0, &sampled(&[id])).await.unwrap().samples.is_empty());
     assert_eq!(store.sample_cuts(TENANT, id).await.unwrap(), [false, true]);
     assert!(matches!(store.sample_cuts("x", id).await, Err(StoreError::NotFound)));
@@ -273,20 +283,30 @@ pub(crate) async fn a_mark_of_many_coverages_says_nothing(bench: &impl Bench) {
     let store = bench.store();
     define(&*store, "clinic", &["k"]).await;
     let mark = AlikeMark { hash: hash(5), kind: AlikeKind::Block, weight: 4000 };
-    let void = announced(&*store, "clinic", &[9], 9).await;
-    store.add_alike_marks(TENANT, void, &[mark]).await.unwrap();
-    store.end_announcement(TENANT, void, &AnnouncementEnd::Void).await.unwrap();
-    for coverages in 1..=6 {
-        let id = announced(&*store, "clinic", &[coverages], coverages).await;
+    let announce = async |number: u128| {
+        let id = announced(&*store, "clinic", &[number], number).await;
         store.add_alike_marks(TENANT, id, &[mark]).await.unwrap();
-        let found = store.common_marks(TENANT, &[hash(5), hash(6)], None).await.unwrap();
-        // its own and four others
-        assert_eq!(found.held.len() as u128, if coverages <= 5 { coverages } else { 0 });
-        assert_eq!(found.frequent, if coverages <= 5 { BTreeSet::new() } else { BTreeSet::from([hash(5)]) });
-        let others = store.common_marks(TENANT, &[hash(5), hash(6)], Some(id)).await.unwrap();
-        assert_eq!(others.frequent, found.frequent, "the one that is left out counts");
-        let held: Vec<_> = found.held.into_iter().filter(|(of, _)| *of != id).collect();
-        assert_eq!(others.held, held);
+        id
+    };
+    let common = async |except| store.common_marks(TENANT, &[hash(5), hash(6)], except).await.unwrap();
+    let held = |ids: &[CoverageId]| ids.iter().map(|id| common_mark(*id, mark)).collect::<Vec<_>>();
+    let void = announce(100).await;
+    store.end_announcement(TENANT, void, &AnnouncementEnd::Void).await.unwrap();
+    // announced ones hide neither each other nor those that are live
+    let mut live = Vec::new();
+    let mut pending = Vec::new();
+    for number in 1..=7 {
+        pending.push(announce(number).await);
+        assert_eq!(common(None).await, held(&pending));
+    }
+    for number in 8..=13 {
+        let id = announce(number).await;
+        store.draw_ticket(TENANT, id).await.unwrap();
+        store.end_announcement(TENANT, id, &AnnouncementEnd::Live).await.unwrap();
+        live.push(id);
+        let named = if live.len() <= 5 { &live[..] } else { &[] };
+        assert_eq!(common(None).await, held(&[&pending, named].concat()));
+        assert_eq!(common(Some(pending[0])).await, held(&[&pending[1..], named].concat()));
     }
 }
 

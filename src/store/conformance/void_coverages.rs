@@ -5,24 +5,26 @@ use uuid::Uuid;
 use super::people::{announced, common, define, hash, live};
 use super::{Bench, TENANT, is_conflict};
 use crate::people::KeyedHash;
-use crate::ports::{AlikeKind, AlikeMark, AnnouncementEnd, CommonMarks, HASHES_PER_CALL};
+use crate::ports::{AlikeKind, AlikeMark, AnnouncementEnd, HASHES_PER_CALL};
 
 pub(crate) async fn a_void_announcement_leaves_nothing(bench: &impl Bench) {
     let store = bench.store();
     define(&*store, "clinic", &["k"]).await;
     let id = announced(&*store, "clinic", &[1, 2], 1).await;
     let block = AlikeMark { hash: hash(5), kind: AlikeKind::Block, weight: 4000 };
-    store.add_alike_marks(TENANT, id, &[block]).await.unwrap();
+    let signature = AlikeMark { hash: hash(6), kind: AlikeKind::Signature(0), weight: 2 };
+    store.add_alike_marks(TENANT, id, &[block, signature]).await.unwrap();
     for _ in 0..2 {
         store.end_announcement(TENANT, id, &AnnouncementEnd::Void).await.unwrap();
     }
     assert!(common(&*store, TENANT, "k", &[1, 2]).await.is_empty());
-    assert_eq!(store.common_marks(TENANT, &[hash(5)], None).await.unwrap(), CommonMarks::default());
+    assert_eq!(store.common_marks(TENANT, &[hash(5)], None).await.unwrap(), []);
     assert!(is_conflict(&store.draw_ticket(TENANT, id).await));
     assert!(is_conflict(&store.end_announcement(TENANT, id, &AnnouncementEnd::Live).await));
     live(&*store, "clinic", &[3], 2).await;
     assert_eq!((store.sweep_void_coverages().await.unwrap(), store.sweep_void_coverages().await.unwrap()), (3, 0));
-    assert_eq!((bench.count("covered").await, bench.count("alike").await), (1, 0));
+    assert_eq!((bench.count("covered").await, bench.count("indexed_marks").await), (1, 0));
+    assert_eq!(bench.count("coverage_signatures").await, 0);
 }
 
 pub(crate) async fn one_sweep_empties_all_void_coverages(bench: &impl Bench) {

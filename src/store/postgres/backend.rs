@@ -10,7 +10,7 @@ pub(in crate::store) use super::error::{PostgresTransactionError as TransactionE
 pub(in crate::store) use super::listen::notify;
 pub(in crate::store) use super::locks::*;
 pub(in crate::store) use super::people::{
-    DELETE_PERSONS, LOCKED_COVERAGE, insert_marks, insert_persons, marks_of, persons_of, selected_coverages,
+    DELETE_PERSONS, LOCKED_COVERAGE, cuts_of, insert_marks, insert_persons, marks_of, persons_of, selected_coverages,
     share_persons, share_tables,
 };
 pub(in crate::store) use super::pool::run_transaction;
@@ -20,8 +20,8 @@ use crate::ports::StoreError;
 pub(in crate::store) use crate::store::shared::api_keys::postgres::log;
 pub(in crate::store) use crate::store::shared::chains::postgres::{chain_of, join_coverage, settle_chain, step_chain};
 pub(in crate::store) use crate::store::shared::people::postgres::{
-    end_announced, list_coverage, locked, next_ticket, people_changed, registry_of, standing, system_number,
-    void_unpublished,
+    all_marks, delete_marks, end_announced, enter_marks, list_coverage, locked, next_ticket, people_changed,
+    registry_of, standing, system_number, void_unpublished,
 };
 pub(in crate::store) use crate::store::shared::people_entries::postgres::{define, live_places};
 pub(in crate::store) use crate::store::shared::queue::postgres::{end_running, erase_key};

@@ -9,7 +9,9 @@ use super::PostgresStore;
 use super::error::failed;
 use crate::people::KeyedHash;
 use crate::ports::{AlikeMark, CoverageSelection, StoreError};
-use crate::store::rows::{AlikeRow, CommonMark, CoverageRow, MarkHolder, PersonRange, joined, parted};
+use crate::store::rows::{
+    CommonMarkRow, CoverageRow, CutsRow, IndexedMarkRow, LIVE_HOLDERS, MarkHolder, PersonRange, joined, parted,
+};
 
 /// The relation `w` of the hashes in a list of sixteen bytes for each: an array takes longer to make and to send.
 macro_rules! hashes_in {
@@ -72,27 +74,60 @@ SELECT COALESCE(STRING_AGG(hash, '' ORDER BY hash), '') FROM (
 SELECT c.hash FROM covered AS c JOIN coverages AS v ON v.id = c.coverage
 WHERE v.tenant = $1 AND c.coverage = $2 AND c.system = $3 AND c.hash > $5 ORDER BY c.hash LIMIT $4) AS few";
 
-/// A mark that as many coverages have as the limit says nothing of any, hence no more are read; without a bound, the marks of
-/// small domains would grow with each night. In one value, like [`PUBLISHED_PERSONS`]: for each the hash, and three numbers.
+/// Who has a mark that is not of the one coverage that is left out.
+macro_rules! holders_of {
+    ($hash:literal, $whose:literal) => {
+        concat!(
+            "SELECT s.coverage, s.kind, s.state FROM (
+      SELECT a.coverage, a.kind, (SELECT state FROM coverages WHERE id = a.coverage AND tenant = $1) AS state
+      FROM indexed_marks AS a WHERE a.hash = ",
+            $hash,
+            " AND (CAST($3 AS BIGINT) IS NULL OR a.coverage <> $3) OFFSET 0) AS s
+    WHERE s.state ",
+            $whose
+        )
+    };
+}
+
+/// A mark that as many live coverages have as the limit says nothing of any, hence no more of these are read; without a bound,
+/// the marks of small domains would grow with each night. Most marks have fewer holders of any state, who are found at once. In one
+/// value, like [`PUBLISHED_PERSONS`]: for each holder the hash, and three numbers.
 pub(super) const COMMON_MARKS: &str = concat!(
     "\
 -- common_marks
-SELECT COALESCE(STRING_AGG(w.hash || int8send(h.coverage) || int8send(h.kind) || int8send(h.weight), ''), '')
-FROM ",
+WITH held AS MATERIALIZED (
+  SELECT w.hash, h.coverage, h.kind, h.state FROM ",
     hashes_in!("$2"),
     " CROSS JOIN LATERAL (
-  SELECT a.coverage, a.kind, a.weight FROM alike AS a
-  WHERE a.hash = w.hash AND (CAST($3 AS BIGINT) IS NULL OR a.coverage <> $3)
-    AND (SELECT state <> 'void' FROM coverages WHERE id = a.coverage AND tenant = $1)
-  LIMIT $4) AS h"
+    ",
+    holders_of!("w.hash", "<> 'void' LIMIT $4"),
+    ") AS h),
+many AS (SELECT hash FROM held GROUP BY hash HAVING COUNT(*) >= $4)
+SELECT COALESCE(STRING_AGG(
+  hash || int8send(coverage) || int8send(kind) || int8send(CASE state WHEN 'live' THEN 1 ELSE 0 END), ''), '')
+FROM (
+  SELECT hash, coverage, kind, state FROM held WHERE hash NOT IN (SELECT hash FROM many)
+  UNION ALL SELECT m.hash, h.coverage, h.kind, h.state FROM many AS m CROSS JOIN LATERAL (
+    (",
+    holders_of!("m.hash", "= 'live' LIMIT $4"),
+    ") UNION ALL
+    ",
+    holders_of!("m.hash", "= 'pending'"),
+    ") AS h) AS f"
 );
 
-/// In one value, like [`COMMON_MARKS`], with two numbers.
+/// In one value, like [`COMMON_MARKS`].
 pub(super) const MARKS_OF: &str = "\
 -- marks_of
 SELECT COALESCE(STRING_AGG(a.hash || int8send(a.kind) || int8send(a.weight), '' ORDER BY a.kind, a.hash), '')
-FROM alike AS a JOIN coverages AS v ON v.id = a.coverage
-WHERE v.tenant = $1 AND a.coverage = $2 AND a.kind >= $3";
+FROM indexed_marks AS a JOIN coverages AS v ON v.id = a.coverage
+WHERE v.tenant = $1 AND a.coverage = $2";
+
+/// Takes an array of coverages. With the signatures, so that both are of one moment.
+const COVERAGE_CUTS: &str = "\
+-- coverage_cuts
+SELECT v.id, v.cuts, s.signatures FROM coverages AS v LEFT JOIN coverage_signatures AS s ON s.coverage = v.id
+WHERE v.tenant = $1 AND v.id = ANY($2)";
 
 /// Takes arrays of coverages and of datasets.
 const SELECT_COVERAGES: &str = "\
@@ -130,18 +165,13 @@ WHERE NOT EXISTS (SELECT 1 FROM covered WHERE system = $1 AND hash = w.hash AND 
 ON CONFLICT (system, hash, coverage) DO NOTHING"
 );
 
-/// Counts: of `EXISTS` the planner may think that the first rows of the table have the coverage, and go through all of them.
-const HAS_MARKS: &str = "\
--- has_marks
-SELECT COUNT(*) > 0 FROM alike WHERE coverage = $1";
-
 /// A named statement that enters marks. It takes hashes, sixteen bytes each, and in equal order arrays of kinds and weights.
 macro_rules! marks_statement {
     ($name:literal, $end:literal) => {
         concat!(
             "-- ",
             $name,
-            "\nINSERT INTO alike (hash, coverage, kind, weight)
+            "\nINSERT INTO indexed_marks (hash, coverage, kind, weight)
 SELECT SUBSTRING($2 FROM CAST(16 * w.place - 15 AS INTEGER) FOR 16), $1, w.kind, w.weight
 FROM UNNEST($3, $4) WITH ORDINALITY AS w (kind, weight, place)",
             $end
@@ -190,19 +220,19 @@ impl PostgresStore {
         tenant: &str,
         hashes: &[KeyedHash],
         except: Option<i64>,
-    ) -> Result<Vec<CommonMark>, StoreError> {
+    ) -> Result<Vec<CommonMarkRow>, StoreError> {
         // each once: a mark that is asked for twice would have twice as many holders
         let distinct: BTreeSet<KeyedHash> = hashes.iter().copied().collect();
-        let (limit, hashes) = (CommonMark::limit(except), joined(&distinct.into_iter().collect::<Vec<_>>()));
+        let hashes = joined(&distinct.into_iter().collect::<Vec<_>>());
         let mut tx = self.begin_lookup().await.map_err(failed)?;
         let rows: Vec<u8> =
-            run_sql!(query_scalar.fetch_one, &mut *tx, COMMON_MARKS, tenant, hashes, except, limit).map_err(failed)?;
+            run_sql!(query_scalar.fetch_one, &mut *tx, COMMON_MARKS, tenant, hashes, except, LIVE_HOLDERS)
+                .map_err(failed)?;
         let mut found: BTreeMap<KeyedHash, Vec<MarkHolder>> = BTreeMap::new();
-        for (hash, [coverage, kind, weight]) in hashes_with_numbers(&rows)? {
-            found.entry(hash).or_default().push(MarkHolder(coverage, kind, weight));
+        for (hash, [coverage, kind, is_live]) in hashes_with_numbers(&rows)? {
+            found.entry(hash).or_default().push(MarkHolder(coverage, kind, is_live));
         }
-        let named = |holders: Vec<MarkHolder>| if (holders.len() as i64) < limit { holders } else { Vec::new() };
-        Ok(found.into_iter().map(|(hash, holders)| CommonMark(hash, named(holders))).collect())
+        Ok(found.into_iter().map(|(hash, holders)| CommonMarkRow(hash, holders)).collect())
     }
 }
 
@@ -225,16 +255,15 @@ pub(in crate::store) async fn persons_of(
     parted(&found)
 }
 
-/// The marks of a coverage from a kind on, by kind and hash.
+/// The marks of a coverage that have rows, by kind and hash.
 pub(in crate::store) async fn marks_of(
     connection: &mut PgConnection,
     tenant: &str,
     coverage: i64,
-    least_kind: i64,
-) -> Result<Vec<AlikeRow>, sqlx::Error> {
-    let rows: Vec<u8> = run_sql!(query_scalar.fetch_one, connection, MARKS_OF, tenant, coverage, least_kind)?;
+) -> Result<Vec<IndexedMarkRow>, sqlx::Error> {
+    let rows: Vec<u8> = run_sql!(query_scalar.fetch_one, connection, MARKS_OF, tenant, coverage)?;
     let rows = hashes_with_numbers(&rows).map_err(|error| sqlx::Error::Decode(Box::new(error)))?;
-    Ok(rows.into_iter().map(|(hash, [kind, weight])| AlikeRow { hash, kind, weight }).collect())
+    Ok(rows.into_iter().map(|(hash, [kind, weight])| IndexedMarkRow { hash, kind, weight }).collect())
 }
 
 /// Undoes what joins hashes with `N` numbers each.
@@ -246,6 +275,15 @@ fn hashes_with_numbers<const N: usize>(bytes: &[u8]) -> Result<Vec<(KeyedHash, [
         Some((KeyedHash::from_bytes(*hash), numbers.try_into().ok()?))
     };
     bytes.chunks(16 + 8 * N).map(|bytes| entry(bytes).ok_or_else(cut)).collect()
+}
+
+/// Of each sample of signatures of some coverages whether it is cut, and the signatures.
+pub(in crate::store) async fn cuts_of(
+    connection: &mut PgConnection,
+    tenant: &str,
+    coverages: &[i64],
+) -> Result<Vec<CutsRow>, sqlx::Error> {
+    run_sql!(query_as.fetch_all, connection, COVERAGE_CUTS, tenant, coverages)
 }
 
 pub(in crate::store) async fn selected_coverages(
@@ -290,17 +328,14 @@ pub(in crate::store) async fn insert_persons(
     Ok(inserted.rows_affected())
 }
 
-/// Adds marks to a coverage, which the transaction holds.
+/// Gives marks a row each, those that a coverage has already excepted; there are none if these are its first ones.
 pub(in crate::store) async fn insert_marks(
     connection: &mut PgConnection,
     coverage: i64,
     marks: &[AlikeMark],
+    are_first: bool,
 ) -> Result<(), sqlx::Error> {
-    let has_some: bool = run_sql!(query_scalar.fetch_one, &mut *connection, HAS_MARKS, coverage)?;
-    let statement = if has_some { INSERT_MORE_MARKS } else { INSERT_FIRST_MARKS };
-    let mut marks = marks.to_vec();
-    marks.sort_by_key(|mark| (mark.hash, mark.kind));
-    marks.dedup_by_key(|mark| (mark.hash, mark.kind));
+    let statement = if are_first { INSERT_FIRST_MARKS } else { INSERT_MORE_MARKS };
     let hashes: Vec<KeyedHash> = marks.iter().map(|mark| mark.hash).collect();
     let kinds: Vec<i64> = marks.iter().map(|mark| mark.kind.number()).collect();
     let weights: Vec<i64> = marks.iter().map(|mark| mark.weight.cast_signed()).collect();

@@ -280,8 +280,9 @@ both_stores! {
         }
         if joined.coverage.chain.is_some() {
             // the cells of the last release are those that a later table resembles
-            run_sql!(query.execute, &mut *connection, people::DELETE_ALIKE, target.0)?;
-            run_sql!(query.execute, &mut *connection, sql::MOVE_MARKS, own.0, target.0)?;
+            delete_marks(connection, target.0).await?;
+            run_sql!(query.execute, &mut *connection, sql::MOVE_INDEXED_MARKS, own.0, target.0)?;
+            run_sql!(query.execute, &mut *connection, sql::MOVE_SIGNATURES, own.0, target.0)?;
             run_sql!(query.execute, &mut *connection, sql::TAKE_CUTS, own.0, target.0)?;
         }
         let (known, published) = (Json(&joined.coverage), Json(&joined.published));

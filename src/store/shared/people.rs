@@ -5,14 +5,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use async_trait::async_trait;
 use uuid::Uuid;
 
-use crate::people::{Coverage, CoverageId, Evidence, KeyedHash, Place, PopulationRegistry};
+use crate::people::{Coverage, CoverageId, Evidence, KeyedHash, Place, PopulationRegistry, SignatureSample};
 use crate::ports::{
-    AlikeMark, AnnouncementEnd, CommonMarks, CoverageRecord, CoverageSelection, CoverageState, CoveragesAt, LeaseToken,
+    AlikeMark, AnnouncementEnd, CommonMark, CoverageRecord, CoverageSelection, CoverageState, CoveragesAt, LeaseToken,
     LedgerMoment, NewCoverage, PeopleEntry, PeopleEntryOutcome, PeopleStore, SeparationRecord, StoreError,
 };
 use crate::store::rows::{
-    CoverageRow, CutsRow, EvidenceRow, KeySystemRow, PopulationRow, SeparationRow, common_marks, joined, number,
-    parted, registry, samples,
+    CoverageRow, CutsRow, EvidenceRow, KeptSignatures, KeySystemRow, PopulationRow, SeparationRow, common_marks,
+    joined, number, parted, records as read_all, registry, samples,
 };
 use crate::store::sql::people as sql;
 
@@ -24,9 +24,6 @@ fn records(rows: Vec<CoverageRow>) -> Vec<CoverageRecord> {
 
 /// Persons that are removed in one transaction: others who write wait for it.
 const PERSONS_AT_ONCE: i64 = 20_000;
-
-/// The kind of marks that signatures begin with, after that of blocks.
-const FIRST_SIGNATURE: i64 = 1;
 
 both_stores! {
     #[async_trait]
@@ -156,7 +153,7 @@ both_stores! {
             let add = || async {
                 let mut tx = self.begin().await?;
                 announced(&mut tx, tenant, coverage).await?;
-                insert_marks(&mut tx, coverage.0, marks).await?;
+                enter_marks(&mut tx, coverage.0, marks).await?;
                 Ok(tx.commit().await?)
             };
             run_transaction("add_alike_marks", add).await
@@ -203,12 +200,7 @@ both_stores! {
         ) -> Result<CoveragesAt, StoreError> {
             let mut connection = self.reader().acquire().await.map_err(failed)?;
             let rows = selected_coverages(&mut connection, tenant, ticket, selection).await.map_err(failed)?;
-            let mut sampled = BTreeMap::new();
-            for id in &selection.sampled {
-                let Some(cuts) = cuts_of(&mut connection, tenant, *id).await? else { continue };
-                let rows = marks_of(&mut connection, tenant, id.0, FIRST_SIGNATURE).await.map_err(failed)?;
-                sampled.insert(*id, samples(&cuts, rows)?);
-            }
+            let sampled = samples_of(&mut connection, tenant, &selection.sampled).await?;
             // last: if the caller knows it from before, nothing has changed in between
             let moment = moment(&mut connection, tenant).await.map_err(failed)?;
             Ok(CoveragesAt { moment, records: records(rows), samples: sampled })
@@ -249,13 +241,14 @@ both_stores! {
             tenant: &str,
             hashes: &[KeyedHash],
             except: Option<CoverageId>,
-        ) -> Result<CommonMarks, StoreError> {
+        ) -> Result<Vec<CommonMark>, StoreError> {
             common_marks(self.find_common_marks(tenant, hashes, except.map(|id| id.0)).await?)
         }
 
         async fn sample_cuts(&self, tenant: &str, coverage: CoverageId) -> Result<Vec<bool>, StoreError> {
             let mut connection = self.reader().acquire().await.map_err(failed)?;
-            cuts_of(&mut connection, tenant, coverage).await?.ok_or(StoreError::NotFound)
+            let found = cuts_of(&mut connection, tenant, &[coverage.0]).await.map_err(failed)?;
+            Ok(found.into_iter().next().ok_or(StoreError::NotFound)?.cuts)
         }
 
         async fn end_announcement(
@@ -326,7 +319,7 @@ both_stores! {
                 let remove = || async {
                     let mut tx = self.begin().await?;
                     let persons = run_sql!(query.execute, &mut *tx, DELETE_PERSONS, id, PERSONS_AT_ONCE)?.rows_affected();
-                    let marks = run_sql!(query.execute, &mut *tx, sql::DELETE_ALIKE, id)?.rows_affected();
+                    let marks = delete_marks(&mut tx, id).await?;
                     tx.commit().await?;
                     Ok((persons, marks))
                 };
@@ -339,16 +332,67 @@ both_stores! {
         }
     }
 
-    /// For each sample of signatures of a coverage, whether it is cut; none of an unknown one.
-    async fn cuts_of(
+    /// The samples of signatures of those coverages that there are.
+    async fn samples_of(
+        connection: &mut Connection,
+        tenant: &str,
+        coverages: &BTreeSet<CoverageId>,
+    ) -> Result<BTreeMap<CoverageId, Vec<SignatureSample>>, StoreError> {
+        let mut found = BTreeMap::new();
+        let ids: Vec<i64> = coverages.iter().map(|id| id.0).collect();
+        if ids.is_empty() {
+            return Ok(found);
+        }
+        for CutsRow { id, cuts, signatures } in cuts_of(connection, tenant, &ids).await.map_err(failed)? {
+            let samples = match signatures {
+                Some(bytes) => samples(&cuts, KeptSignatures::from_bytes(&bytes)?.marks()),
+                None => {
+                    let rows = marks_of(connection, tenant, id).await.map_err(failed)?;
+                    samples(&cuts, read_all(rows)?)
+                }
+            };
+            found.insert(CoverageId(id), samples?);
+        }
+        Ok(found)
+    }
+
+    /// All marks of a coverage, by kind and hash.
+    pub(in crate::store) async fn all_marks(
         connection: &mut Connection,
         tenant: &str,
         coverage: CoverageId,
-    ) -> Result<Option<Vec<bool>>, StoreError> {
-        let found: Option<CutsRow> = run_sql!(
-            query_as.fetch_optional, connection, sql::COVERAGE_CUTS, tenant, coverage.0
-        ).map_err(failed)?;
-        Ok(found.map(|row| row.cuts))
+    ) -> Result<Vec<AlikeMark>, StoreError> {
+        let known = cuts_of(connection, tenant, &[coverage.0]).await.map_err(failed)?.into_iter().next();
+        let indexed = read_all(marks_of(connection, tenant, coverage.0).await.map_err(failed)?)?;
+        match known.and_then(|row| row.signatures) {
+            Some(bytes) => KeptSignatures::from_bytes(&bytes)?.with_indexed(indexed),
+            None => Ok(indexed),
+        }
+    }
+
+    /// Adds marks to a coverage, which the transaction holds.
+    pub(in crate::store) async fn enter_marks(
+        connection: &mut Connection,
+        coverage: i64,
+        marks: &[AlikeMark],
+    ) -> Result<(), TransactionError> {
+        let known: Option<Vec<u8>> =
+            run_sql!(query_scalar.fetch_optional, &mut *connection, sql::SIGNATURES, coverage)?;
+        let is_first = known.is_none();
+        let mut signatures = known.as_deref().map(KeptSignatures::from_bytes).transpose()?.unwrap_or_default();
+        signatures.add(marks);
+        run_sql!(query.execute, &mut *connection, sql::PUT_SIGNATURES, coverage, signatures.to_bytes())?;
+        let mut indexed: Vec<AlikeMark> = marks.iter().filter(|mark| mark.is_indexed()).copied().collect();
+        indexed.sort_by_key(|mark| (mark.hash, mark.kind));
+        indexed.dedup_by_key(|mark| (mark.hash, mark.kind));
+        insert_marks(connection, coverage, &indexed, is_first).await?;
+        Ok(())
+    }
+
+    /// Removes the marks of a coverage, and says how many rows they had.
+    pub(in crate::store) async fn delete_marks(connection: &mut Connection, coverage: i64) -> Result<u64, sqlx::Error> {
+        run_sql!(query.execute, &mut *connection, sql::DELETE_SIGNATURES, coverage)?;
+        Ok(run_sql!(query.execute, connection, sql::DELETE_INDEXED_MARKS, coverage)?.rows_affected())
     }
 
     /// Makes void the live coverages of a dataset of which nothing is disclosed any more.

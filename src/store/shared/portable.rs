@@ -16,9 +16,9 @@ use crate::ports::{
     ReleaseEntry, SeriesName, StoreError,
 };
 use crate::store::rows::{
-    AlikeRow, ChainRow, DatasetRow, DisclosureRow, PersonRange, PortableCoverageRow, PortableKeySystemRow,
-    PortablePopulationRow, PortableReleaseRow, PortableRuleRow, PortableSeparationRow, PortableStatementRow,
-    PortableVersionRow, records, stored,
+    ChainRow, DatasetRow, DisclosureRow, PersonRange, PortableCoverageRow, PortableKeySystemRow, PortablePopulationRow,
+    PortableReleaseRow, PortableRuleRow, PortableSeparationRow, PortableStatementRow, PortableVersionRow, records,
+    stored,
 };
 use crate::store::sql::{chains, datasets, disclosures, people, portable as sql, series as series_sql};
 
@@ -74,9 +74,9 @@ both_stores! {
         }
 
         async fn coverage_marks(&self, tenant: &str, coverage: CoverageId) -> Result<Vec<AlikeMark>, StoreError> {
-            let mut connection = self.reader().acquire().await.map_err(failed)?;
-            let rows = marks_of(&mut connection, tenant, coverage.0, 0).await.map_err(failed)?;
-            rows.iter().map(AlikeRow::mark).collect()
+            // of one moment: those of a chain are replaced by those of its next night
+            let mut tx = self.begin_snapshot().await.map_err(failed)?;
+            all_marks(&mut tx, tenant, coverage).await
         }
 
         async fn import_ledger(
@@ -313,7 +313,7 @@ both_stores! {
                 }
                 None if carried.target.is_none() => {
                     for some in hashes.read_marks().map_err(StoreError::Unread)?.chunks(HASHES_PER_CALL) {
-                        insert_marks(connection, number, some).await?;
+                        enter_marks(connection, number, some).await?;
                     }
                 }
                 // marks of the same rows are there

@@ -116,9 +116,13 @@ pub(crate) const CHAIN_COVERAGES: &str = "\
 SELECT id, job, state, ticket, body, published FROM coverages
 WHERE tenant = $1 AND state = 'live' AND people_group IS NULL ORDER BY ticket, id";
 
-pub(crate) const MOVE_MARKS: &str = "\
--- move_marks
-UPDATE alike SET coverage = $2 WHERE coverage = $1";
+pub(crate) const MOVE_INDEXED_MARKS: &str = "\
+-- move_indexed_marks
+UPDATE indexed_marks SET coverage = $2 WHERE coverage = $1";
+
+pub(crate) const MOVE_SIGNATURES: &str = "\
+-- move_signatures
+UPDATE coverage_signatures SET coverage = $2 WHERE coverage = $1";
 
 pub(crate) const TAKE_CUTS: &str = "\
 -- take_cuts

@@ -92,9 +92,14 @@ pub(crate) const COVERAGE: &str = "\
 -- coverage
 SELECT id, job, state, ticket, body, published FROM coverages WHERE tenant = $1 AND id = $2";
 
-pub(crate) const COVERAGE_CUTS: &str = "\
--- coverage_cuts
-SELECT cuts FROM coverages WHERE tenant = $1 AND id = $2";
+pub(crate) const SIGNATURES: &str = "\
+-- signatures
+SELECT signatures FROM coverage_signatures WHERE coverage = $1";
+
+pub(crate) const PUT_SIGNATURES: &str = "\
+-- put_signatures
+INSERT INTO coverage_signatures (coverage, signatures) VALUES ($1, $2)
+ON CONFLICT (coverage) DO UPDATE SET signatures = excluded.signatures";
 
 pub(crate) const SET_TICKET: &str = "\
 -- set_ticket
@@ -205,8 +210,13 @@ UPDATE coverages SET state = 'void' WHERE state = 'pending'
 pub(crate) const VOID_COVERAGES: &str = "\
 -- void_coverages
 SELECT id FROM coverages WHERE state = 'void' AND (EXISTS (SELECT 1 FROM covered WHERE coverage = coverages.id)
-OR EXISTS (SELECT 1 FROM alike WHERE coverage = coverages.id)) ORDER BY id LIMIT 16";
+OR EXISTS (SELECT 1 FROM indexed_marks WHERE coverage = coverages.id)
+OR EXISTS (SELECT 1 FROM coverage_signatures WHERE coverage = coverages.id)) ORDER BY id LIMIT 16";
 
-pub(crate) const DELETE_ALIKE: &str = "\
--- delete_alike
-DELETE FROM alike WHERE coverage = $1";
+pub(crate) const DELETE_INDEXED_MARKS: &str = "\
+-- delete_indexed_marks
+DELETE FROM indexed_marks WHERE coverage = $1";
+
+pub(crate) const DELETE_SIGNATURES: &str = "\
+-- delete_signatures
+DELETE FROM coverage_signatures WHERE coverage = $1";

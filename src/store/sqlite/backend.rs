@@ -12,7 +12,7 @@ pub(in crate::store) use super::CHUNKS_PER_DELETE;
 pub(in crate::store) use super::SqliteStore as Backend;
 pub(in crate::store) use super::error::{SqliteTransactionError as TransactionError, failed};
 pub(in crate::store) use super::people::{
-    DELETE_PERSONS, LOCKED_COVERAGE, insert_marks, insert_persons, marks_of, persons_of, selected_coverages,
+    DELETE_PERSONS, LOCKED_COVERAGE, cuts_of, insert_marks, insert_persons, marks_of, persons_of, selected_coverages,
     share_persons, share_tables,
 };
 pub(in crate::store) use super::pool::run_transaction;
@@ -22,8 +22,8 @@ use crate::store::shared::Notification;
 pub(in crate::store) use crate::store::shared::api_keys::sqlite::log;
 pub(in crate::store) use crate::store::shared::chains::sqlite::{chain_of, join_coverage, settle_chain, step_chain};
 pub(in crate::store) use crate::store::shared::people::sqlite::{
-    end_announced, list_coverage, locked, next_ticket, people_changed, registry_of, standing, system_number,
-    void_unpublished,
+    all_marks, delete_marks, end_announced, enter_marks, list_coverage, locked, next_ticket, people_changed,
+    registry_of, standing, system_number, void_unpublished,
 };
 pub(in crate::store) use crate::store::shared::people_entries::sqlite::{define, live_places};
 pub(in crate::store) use crate::store::shared::queue::sqlite::{end_running, erase_key};

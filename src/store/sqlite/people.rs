@@ -10,7 +10,9 @@ use super::SqliteStore;
 use super::error::failed;
 use crate::people::KeyedHash;
 use crate::ports::{AlikeMark, CoverageSelection, StoreError};
-use crate::store::rows::{AlikeRow, CommonMark, CoverageRow, PersonRange, joined, parted};
+use crate::store::rows::{
+    CommonMarkRow, CoverageRow, CutsRow, IndexedMarkRow, LIVE_HOLDERS, PersonRange, joined, parted,
+};
 
 /// The one writer needs no lock.
 pub(in crate::store) const LOCKED_COVERAGE: &str = crate::store::sql::people::COVERAGE;
@@ -63,29 +65,36 @@ SELECT COALESCE(unhex(group_concat(hex(hash), '')), x'') FROM (SELECT hash FROM 
 WHERE coverage = $2 AND EXISTS (SELECT 1 FROM coverages WHERE id = $2 AND tenant = $1) AND system = $3 AND hash > $4
 ORDER BY hash LIMIT $5)";
 
-/// A mark that as many coverages have as the limit says nothing of any, hence no more are read, and none is named; without
-/// a bound, the marks of small domains would grow with each night. Nearly all that are asked for are nowhere: of these no list
-/// is begun. In one row: each row that is fetched wakes the thread of the caller.
+/// A mark that as many live coverages have as the limit says nothing of any, hence no more of these are read; without a bound,
+/// the marks of small domains would grow with each night. Nearly all that are asked for are nowhere: of these no list is begun. In
+/// one row: each row that is fetched wakes the thread of the caller.
 const COMMON_MARKS: &str = of_hashes!(
     "common_marks",
     "$2",
     ",
 found AS MATERIALIZED (SELECT w.hash, (
-  SELECT json_group_array(json_array(coverage, kind, weight)) FROM (
-    SELECT a.coverage, a.kind, a.weight FROM alike AS a JOIN coverages AS v ON v.id = a.coverage
-    WHERE a.hash = w.hash AND v.tenant = $1 AND v.state <> 'void' AND ($3 IS NULL OR a.coverage <> $3)
-    LIMIT $4)) AS holders
-FROM w WHERE EXISTS (SELECT 1 FROM alike AS e WHERE e.hash = w.hash AND ($3 IS NULL OR e.coverage <> $3)))
-SELECT json_group_array(json_array(hex(hash), json(IIF(json_array_length(holders) < $4, holders, '[]')))) FROM found
-WHERE holders <> '[]'"
+  SELECT json_group_array(json_array(coverage, kind, is_live)) FROM (
+    SELECT coverage, kind, 1 AS is_live FROM (
+      SELECT a.coverage, a.kind FROM indexed_marks AS a JOIN coverages AS v ON v.id = a.coverage
+      WHERE a.hash = w.hash AND v.tenant = $1 AND v.state = 'live' AND ($3 IS NULL OR a.coverage <> $3) LIMIT $4)
+    UNION ALL SELECT a.coverage, a.kind, 0 FROM indexed_marks AS a JOIN coverages AS v ON v.id = a.coverage
+    WHERE a.hash = w.hash AND v.tenant = $1 AND v.state = 'pending' AND ($3 IS NULL OR a.coverage <> $3))) AS holders
+FROM w WHERE EXISTS (SELECT 1 FROM indexed_marks AS e WHERE e.hash = w.hash AND ($3 IS NULL OR e.coverage <> $3)))
+SELECT json_group_array(json_array(hex(hash), json(holders))) FROM found"
 );
 
 /// In one row, like [`COMMON_MARKS`].
 const MARKS_OF: &str = "\
 -- marks_of
 SELECT json_group_array(json_array(hash, kind, weight)) FROM (
-SELECT hex(a.hash) AS hash, a.kind, a.weight FROM alike AS a JOIN coverages AS v ON v.id = a.coverage
-WHERE v.tenant = $1 AND a.coverage = $2 AND a.kind >= $3 ORDER BY a.kind, a.hash)";
+SELECT hex(a.hash) AS hash, a.kind, a.weight FROM indexed_marks AS a JOIN coverages AS v ON v.id = a.coverage
+WHERE v.tenant = $1 AND a.coverage = $2 ORDER BY a.kind, a.hash)";
+
+/// Takes a JSON list of coverages. With the signatures, so that both are of one moment.
+const COVERAGE_CUTS: &str = "\
+-- coverage_cuts
+SELECT v.id, v.cuts, s.signatures FROM json_each($2) AS w CROSS JOIN coverages AS v ON v.id = w.value
+LEFT JOIN coverage_signatures AS s ON s.coverage = v.id WHERE v.tenant = $1";
 
 /// Takes JSON lists of coverages and of hexadecimal datasets.
 const SELECT_COVERAGES: &str = "\
@@ -129,7 +138,7 @@ ON CONFLICT (system, hash, coverage) DO NOTHING"
 /// Takes hashes, sixteen bytes each, and in equal order a JSON list of kinds and weights.
 const INSERT_MARKS: &str = "\
 -- insert_marks
-INSERT INTO alike (hash, coverage, kind, weight)
+INSERT INTO indexed_marks (hash, coverage, kind, weight)
 SELECT substr($2, 16 * w.key + 1, 16), $1, w.value ->> 0, w.value ->> 1 FROM json_each($3) AS w WHERE TRUE
 ON CONFLICT (hash, coverage, kind) DO NOTHING";
 
@@ -169,10 +178,9 @@ impl SqliteStore {
         tenant: &str,
         hashes: &[KeyedHash],
         except: Option<i64>,
-    ) -> Result<Vec<CommonMark>, StoreError> {
-        let limit = CommonMark::limit(except);
-        let found: Json<Vec<CommonMark>> =
-            run_sql!(query_scalar.fetch_one, &self.reader, COMMON_MARKS, tenant, joined(hashes), except, limit)
+    ) -> Result<Vec<CommonMarkRow>, StoreError> {
+        let found: Json<Vec<CommonMarkRow>> =
+            run_sql!(query_scalar.fetch_one, &self.reader, COMMON_MARKS, tenant, joined(hashes), except, LIVE_HOLDERS)
                 .map_err(failed)?;
         Ok(found.0)
     }
@@ -194,16 +202,23 @@ pub(in crate::store) async fn persons_of(
     parted(&found)
 }
 
-/// The marks of a coverage from a kind on, by kind and hash.
+/// The marks of a coverage that have rows, by kind and hash.
 pub(in crate::store) async fn marks_of(
     connection: &mut SqliteConnection,
     tenant: &str,
     coverage: i64,
-    least_kind: i64,
-) -> Result<Vec<AlikeRow>, sqlx::Error> {
-    let found: Json<Vec<AlikeRow>> =
-        run_sql!(query_scalar.fetch_one, connection, MARKS_OF, tenant, coverage, least_kind)?;
+) -> Result<Vec<IndexedMarkRow>, sqlx::Error> {
+    let found: Json<Vec<IndexedMarkRow>> = run_sql!(query_scalar.fetch_one, connection, MARKS_OF, tenant, coverage)?;
     Ok(found.0)
+}
+
+/// Of each sample of signatures of some coverages whether it is cut, and the signatures.
+pub(in crate::store) async fn cuts_of(
+    connection: &mut SqliteConnection,
+    tenant: &str,
+    coverages: &[i64],
+) -> Result<Vec<CutsRow>, sqlx::Error> {
+    run_sql!(query_as.fetch_all, connection, COVERAGE_CUTS, tenant, Json(coverages))
 }
 
 pub(in crate::store) async fn selected_coverages(
@@ -248,10 +263,13 @@ pub(in crate::store) async fn insert_persons(
     Ok(inserted.rows_affected())
 }
 
+/// Gives marks a row each, those that a coverage has already excepted. Each is looked up, also the first ones of a coverage: here
+/// that costs nothing.
 pub(in crate::store) async fn insert_marks(
     connection: &mut SqliteConnection,
     coverage: i64,
     marks: &[AlikeMark],
+    _: bool,
 ) -> Result<(), sqlx::Error> {
     let hashes: Vec<KeyedHash> = marks.iter().map(|mark| mark.hash).collect();
     let numbers: Vec<_> = marks.iter().map(|mark| (mark.kind.number(), mark.weight)).collect();

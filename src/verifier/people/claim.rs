@@ -11,6 +11,9 @@ use crate::publication::CompositionMode;
 /// The surprise of common blocks of two columns from which tables are alike, in 1/256 bit.
 const ALIKE_SURPRISE: u64 = 160 * 256;
 
+/// The bits of a signature that are zero where tables are found by it: of 81 twins, all have another bit for one key in 10^10.
+const FINDING_BITS: u128 = 3;
+
 /// Persons that are compared at once.
 const PERSONS_AT_ONCE: usize = 1000;
 
@@ -236,7 +239,8 @@ pub fn audit_claim(
     others: &[OtherCoverage],
     statements: &[RecordedStatement],
 ) -> Result<(), PeopleClaimError> {
-    let rows = ClaimedRows { facts, names, claim, statements };
+    let samples = OwnSamples::new(facts);
+    let rows = ClaimedRows { facts, samples: &samples, names, claim, statements };
     for id in &claim.statements {
         let is_about = |of: &&RecordedStatement| of.id == *id && others.iter().any(|other| rows.links(of, other));
         if !statements.iter().any(|of| is_about(&of)) {
@@ -269,13 +273,14 @@ pub fn audit_claim(
 #[derive(Clone, Copy)]
 struct ClaimedRows<'a> {
     facts: &'a PeopleFacts,
+    samples: &'a OwnSamples,
     names: &'a [String],
     claim: &'a ClaimedPeople,
     statements: &'a [RecordedStatement],
 }
 
-/// The marks of rows without which no other table is alike: blocks of columns that say enough together, and signatures of
-/// single rows.
+/// The marks of rows by which tables are found that may be alike: blocks of columns that say enough together, and of the
+/// signatures of single rows those whose hashes end in two zero bits.
 #[must_use]
 pub fn decisive_marks(facts: &PeopleFacts) -> BTreeSet<u128> {
     let (mut surprise, mut singles): (BTreeMap<u16, u64>, BTreeMap<u16, u64>) = (BTreeMap::new(), BTreeMap::new());
@@ -287,43 +292,12 @@ pub fn decisive_marks(facts: &PeopleFacts) -> BTreeSet<u128> {
     }
     let is_decisive = |mark: &&AuditedMark| match mark.kind {
         MarkKind::Block(pair) => surprise[&pair] >= ALIKE_SURPRISE,
-        MarkKind::Signature(sample) => mark.weight == 1 && exceeds_fair_coins(singles[&sample], singles[&sample]),
+        MarkKind::Signature(sample) => {
+            let singles = singles[&sample];
+            mark.weight == 1 && mark.hash & FINDING_BITS == 0 && exceeds_fair_coins(singles, singles)
+        }
     };
     facts.marks.iter().filter(is_decisive).map(|mark| mark.hash).collect()
-}
-
-/// The tables that may have enough twins with the rows, given what each has of their signatures of one row. `frequent` are
-/// marks that any table may have.
-#[must_use]
-pub fn twin_candidates<I: Ord + Copy>(
-    facts: &PeopleFacts,
-    singles: &BTreeMap<I, BTreeSet<(u128, u16)>>,
-    frequent: &BTreeSet<u128>,
-) -> BTreeSet<I> {
-    let mut own: BTreeMap<u16, BTreeSet<u128>> = BTreeMap::new();
-    for mark in facts.marks.iter().filter(|mark| mark.weight == 1) {
-        if let MarkKind::Signature(sample) = mark.kind {
-            own.entry(sample).or_default().insert(mark.hash);
-        }
-    }
-    let own: Vec<(BTreeSet<u128>, usize)> = own
-        .into_values()
-        .map(|own| {
-            let hidden = own.intersection(frequent).count();
-            (own, hidden)
-        })
-        .collect();
-    let is_enough = |number: usize| exceeds_fair_coins(number as u64, number as u64);
-    let may_have = |theirs: &BTreeSet<(u128, u16)>| {
-        own.iter().any(|&(ref own, hidden)| {
-            let mut of_sample: BTreeMap<u16, usize> = BTreeMap::new();
-            for (_, sample) in theirs.iter().filter(|(hash, _)| own.contains(hash)) {
-                *of_sample.entry(*sample).or_default() += 1;
-            }
-            is_enough(hidden) || of_sample.into_values().any(|number| is_enough(number + hidden))
-        })
-    };
-    singles.iter().filter(|(_, theirs)| may_have(theirs)).map(|(id, _)| *id).collect()
 }
 
 impl ClaimedRows<'_> {
@@ -421,21 +395,46 @@ impl ClaimedRows<'_> {
 
     fn is_alike(&self, other: &OtherCoverage) -> bool {
         let mut surprise: BTreeMap<u16, u64> = BTreeMap::new();
-        let mut samples: Vec<AuditedSample> =
-            self.facts.cuts.iter().map(|&is_cut| AuditedSample { is_cut, ..AuditedSample::default() }).collect();
-        for mark in &self.facts.marks {
-            match mark.kind {
-                MarkKind::Block(pair) if other.blocks.contains(&mark.hash) => {
-                    *surprise.entry(pair).or_default() += mark.weight;
-                }
-                MarkKind::Block(_) => {}
-                MarkKind::Signature(sample) => {
-                    samples[usize::from(sample)].rows.insert(mark.hash, mark.weight);
-                }
+        for mark in self.facts.marks.iter().filter(|mark| other.blocks.contains(&mark.hash)) {
+            if let MarkKind::Block(pair) = mark.kind {
+                *surprise.entry(pair).or_default() += mark.weight;
             }
         }
         surprise.values().any(|of_pair| *of_pair >= ALIKE_SURPRISE)
-            || samples.iter().any(|own| other.samples.iter().any(|theirs| have_twins(own, theirs)))
+            || other.samples.iter().any(|theirs| self.samples.have_twins_in(theirs))
+    }
+}
+
+/// The samples of the rows, and which of them have each signature of one row.
+struct OwnSamples {
+    samples: Vec<AuditedSample>,
+    singles: BTreeMap<u128, Vec<usize>>,
+}
+
+impl OwnSamples {
+    fn new(facts: &PeopleFacts) -> Self {
+        let sample = |&is_cut: &bool| AuditedSample { is_cut, ..AuditedSample::default() };
+        let mut own = Self { samples: facts.cuts.iter().map(sample).collect(), singles: BTreeMap::new() };
+        for AuditedMark { hash, kind, weight } in &facts.marks {
+            let MarkKind::Signature(sample) = kind else { continue };
+            let sample = usize::from(*sample);
+            own.samples[sample].rows.insert(*hash, *weight);
+            if *weight == 1 {
+                own.singles.entry(*hash).or_default().push(sample);
+            }
+        }
+        own
+    }
+
+    /// Whether one of the samples has twins in another table's. Those with fewer common signatures of one row than coins show
+    /// anything have none.
+    fn have_twins_in(&self, theirs: &AuditedSample) -> bool {
+        let mut common = vec![0; self.samples.len()];
+        for (signature, _) in theirs.rows.iter().filter(|(_, rows)| **rows == 1) {
+            self.singles.get(signature).into_iter().flatten().for_each(|sample| common[*sample] += 1);
+        }
+        let mut near = self.samples.iter().zip(common).filter(|(_, common)| exceeds_fair_coins(*common, *common));
+        near.any(|(own, _)| have_twins(own, theirs))
     }
 }
 

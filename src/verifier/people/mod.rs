@@ -15,7 +15,7 @@ mod tests;
 
 pub use claim::{
     ClaimedPeople, ContinuedRows, KnownSystem, OtherCoverage, RecordedPersons, RecordedRows, RecordedStatement,
-    audit_claim, audit_recorded, decisive_marks, twin_candidates,
+    audit_claim, audit_recorded, decisive_marks,
 };
 pub use counts::SortedHashes;
 pub use facts::{AuditedRows, AuditedSystem, PeopleFacts, RowsLayout, SystemFacts, derive_facts};

@@ -21,13 +21,24 @@ const DAMAGES: &[(&str, &str)] = &[
     ),
     (
         "a coverage without some blocks",
-        "CREATE TRIGGER damage AFTER INSERT ON alike WHEN NEW.kind = 0
-         BEGIN DELETE FROM alike WHERE hash = NEW.hash; END",
+        "CREATE TRIGGER damage AFTER INSERT ON indexed_marks WHEN NEW.kind = 0
+         BEGIN DELETE FROM indexed_marks WHERE hash = NEW.hash; END",
     ),
     (
         "a coverage without some signatures",
-        "CREATE TRIGGER damage AFTER INSERT ON alike WHEN NEW.kind > 0 AND substr(hex(NEW.hash), 2, 1) = '0'
-         BEGIN DELETE FROM alike WHERE hash = NEW.hash; END",
+        "CREATE TRIGGER damage AFTER INSERT ON indexed_marks WHEN NEW.kind > 0 AND substr(hex(NEW.hash), 2, 1) = '0'
+         BEGIN DELETE FROM indexed_marks WHERE hash = NEW.hash; END",
+    ),
+    (
+        "samples without the last signature",
+        "CREATE TRIGGER damage AFTER INSERT ON coverage_signatures
+         BEGIN UPDATE coverage_signatures SET signatures = CAST(substr(signatures, 1, length(signatures) - 26) AS BLOB); END",
+    ),
+    (
+        "samples with a signature that is not there",
+        "CREATE TRIGGER damage AFTER INSERT ON coverage_signatures
+         BEGIN UPDATE coverage_signatures
+         SET signatures = CAST(x'ffffffffffffffffffffffffffffffff' || substr(signatures, 17) AS BLOB); END",
     ),
     (
         "the mark of another table",

@@ -177,7 +177,15 @@ async fn people_and_statements_are_carried_by_a_file() {
     let imported = import();
     assert!(imported.contains("2 datasets, 2 statements, 2 populations, 1 coverages and 0 chains"), "{imported}");
     assert!(import().contains("0 datasets, 0 statements, 0 populations, 0 coverages and 0 chains"));
-    for table in ["covered", "alike", "separations", "series_statements", "populations", "key_systems"] {
+    for table in [
+        "covered",
+        "indexed_marks",
+        "coverage_signatures",
+        "separations",
+        "series_statements",
+        "populations",
+        "key_systems",
+    ] {
         assert_eq!(stored(&one, table).await, stored(&other, table).await, "{table}");
     }
     assert_eq!((stored(&other, "column_chunks").await, stored(&other, "uncovered_datasets").await), (0, 0));

@@ -24,10 +24,10 @@ const ROWS: &str = "
 INSERT INTO key_systems (tenant, name, body) VALUES ('t', 'k', '{}');
 INSERT INTO coverages (tenant, job, state, ticket, body, published, cuts)
 SELECT 't', gen_random_uuid(), 'live', n, '{}', '[]', '[]' FROM generate_series(1, 300) AS n;
-INSERT INTO alike (hash, coverage, kind, weight)
+INSERT INTO indexed_marks (hash, coverage, kind, weight)
 SELECT substring(sha256(convert_to(c.id || '-' || n, 'UTF8')) FOR 16), c.id, 1, 1
 FROM coverages AS c, generate_series(1, 100) AS n;
-INSERT INTO covered (system, hash, coverage) SELECT k.id, a.hash, a.coverage FROM alike AS a, key_systems AS k";
+INSERT INTO covered (system, hash, coverage) SELECT k.id, a.hash, a.coverage FROM indexed_marks AS a, key_systems AS k";
 
 /// A statement that says how it was run, with the tenant as its first value.
 fn explained(statement: &str) -> ExplainQuery {
@@ -55,7 +55,7 @@ async fn assert_few_pages(store: &PostgresStore, hashes: &[Vec<u8>]) {
     let some = "SELECT coverage, system FROM covered LIMIT 1";
     let (coverage, system): (i64, i64) = sqlx::query_as(some).fetch_one(&mut *connection).await.unwrap();
     let first = explained(FIRST_PERSONS).bind(coverage).bind(system).bind(1_000_i64);
-    let marks = explained(MARKS_OF).bind(coverage).bind(0_i64);
+    let marks = explained(MARKS_OF).bind(coverage);
     for query in [first, marks] {
         let pages = touched(&mut connection, query).await;
         assert!(pages < MAX_PAGES_PER_HASH * PERSONS, "{pages} pages");
@@ -67,11 +67,11 @@ async fn hashes_are_found_by_index_with_and_without_statistics() {
     let database = database!();
     let store = database.store_by_its_clock().await;
     let mut connection = store.pool.acquire().await.unwrap();
-    connection.execute("ALTER TABLE alike SET (autovacuum_enabled = off)").await.unwrap();
+    connection.execute("ALTER TABLE indexed_marks SET (autovacuum_enabled = off)").await.unwrap();
     connection.execute("ALTER TABLE covered SET (autovacuum_enabled = off)").await.unwrap();
     connection.execute("ALTER TABLE coverages SET (autovacuum_enabled = off)").await.unwrap();
     connection.execute(ROWS).await.unwrap();
-    let asked = "SELECT hash FROM alike ORDER BY hash LIMIT 500";
+    let asked = "SELECT hash FROM indexed_marks ORDER BY hash LIMIT 500";
     let hashes: Vec<Vec<u8>> = sqlx::query_scalar(asked).fetch_all(&mut *connection).await.unwrap();
     assert_eq!(hashes.len(), ASKED);
     assert_few_pages(&store, &hashes).await;

@@ -11,7 +11,7 @@ use guardian::identity::ApiKey;
 use guardian::people::{CoverageId, Evidence, KeyedHash, Place, PopulationRegistry};
 use guardian::ports::{
     AdoptedSeries, AlikeMark, AnnouncementEnd, ApiKeyStore, AuditEntry, AuditFilter, Backlog, CancelOutcome,
-    ChainRecord, ChainStore, ChunkEncryptor, ClaimTerms, ClaimedJob, CommitOutcome, CommonMarks, CoverageRecord,
+    ChainRecord, ChainStore, ChunkEncryptor, ClaimTerms, ClaimedJob, CommitOutcome, CommonMark, CoverageRecord,
     CoverageSelection, CoveragesAt, Cursor, DatasetRecord, DatasetStore, DisclosureStore, DocumentKind,
     DocumentVersion, FormerSeriesStore, Heartbeat, IdempotencyRecord, IdempotencyStore, ImportConflict, ImportSummary,
     JobEnd, JobFilter, JobQueue, JobRecord, KeyedReleases, LeaseToken, LedgerCopy, LedgerMoment, LedgerSnapshot,
@@ -220,7 +220,7 @@ faulty! {
         fn common_persons(tenant: &str, system: &str, persons: &[KeyedHash], except: Option<CoverageId>) -> BTreeMap<CoverageId, u64>;
         fn published_persons(tenant: &str, system: &str, persons: &[KeyedHash]) -> BTreeSet<KeyedHash>;
         fn persons_of_job(tenant: &str, job: Uuid, system: &str, persons: &[KeyedHash]) -> BTreeSet<KeyedHash>;
-        fn common_marks(tenant: &str, hashes: &[KeyedHash], except: Option<CoverageId>) -> CommonMarks;
+        fn common_marks(tenant: &str, hashes: &[KeyedHash], except: Option<CoverageId>) -> Vec<CommonMark>;
         fn sample_cuts(tenant: &str, coverage: CoverageId) -> Vec<bool>;
         fn end_announcement(tenant: &str, coverage: CoverageId, end: &AnnouncementEnd) -> ();
         fn void_announcements(tenant: &str, job: Uuid, held: Option<LeaseToken>) -> u64;
