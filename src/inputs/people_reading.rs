@@ -174,10 +174,10 @@ impl PeopleReading {
 
     /// Keeps what samples say that were read at a moment at which it holds.
     fn learn(&self, evidence: &Evidence, samples: &BTreeMap<CoverageId, Vec<SignatureSample>>) {
+        let theirs: Vec<&[SignatureSample]> = samples.values().map(Vec::as_slice).collect();
+        let alike = evidence.are_alike_by_rows(&theirs);
         let mut by_rows = self.by_rows.lock().unwrap_or_else(PoisonError::into_inner);
-        for (id, samples) in samples {
-            by_rows.insert(*id, evidence.resemblance(|_| false, samples).is_some());
-        }
+        by_rows.extend(samples.keys().copied().zip(alike));
     }
 
     /// Which of these coverages are alike, or whose samples have to be read first: of those with most common signatures.

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::blocks::{self, Block};
 use super::hash::KeyedHash;
-use super::signatures::{self, SignatureSample};
+use super::signatures::{self, SignatureSample, TwinCounter};
 
 /// The evidence of the rows of a table. The hashes of its persons are kept apart, as there may be many.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
@@ -99,6 +99,13 @@ impl Evidence {
         if blocks::are_alike(&self.blocks, is_common) {
             return Some(Resemblance::Blocks);
         }
-        signatures::are_alike(&self.signatures, theirs).then_some(Resemblance::Rows)
+        TwinCounter::new(&self.signatures).is_alike(theirs).then_some(Resemblance::Rows)
+    }
+
+    /// For each of some tables, whether its signatures say that it is of the same people.
+    #[must_use]
+    pub fn are_alike_by_rows(&self, others: &[&[SignatureSample]]) -> Vec<bool> {
+        let own = TwinCounter::new(&self.signatures);
+        others.iter().map(|theirs| own.is_alike(theirs)).collect()
     }
 }

@@ -164,22 +164,42 @@ pub(super) fn telling(own: &[SignatureSample]) -> impl Iterator<Item = KeyedHash
     signatures.filter(|signature| signature.finds_tables()).map(|signature| signature.hash)
 }
 
-/// Whether the twins of two tables, of any two kinds, stand once in each table more often than by chance.
-pub(super) fn are_alike(one: &[SignatureSample], other: &[SignatureSample]) -> bool {
-    let mut singles: Vec<(KeyedHash, usize)> =
-        one.iter().enumerate().flat_map(|(sample, of)| of.singles().map(move |hash| (hash, sample))).collect();
-    singles.sort_unstable();
-    // nearly all pairs of samples have too few common ones to be looked at
-    let have_twins = |theirs: &SignatureSample| {
-        let mut common = vec![0; one.len()];
+/// The samples of a table, with what is needed to count its twins with many others.
+pub(super) struct TwinCounter<'a> {
+    samples: &'a [SignatureSample],
+    /// The signatures of one row, in order, each with the number of its sample.
+    singles: Vec<(KeyedHash, usize)>,
+}
+
+impl<'a> TwinCounter<'a> {
+    pub(super) fn new(samples: &'a [SignatureSample]) -> Self {
+        let singles = |(number, of): (usize, &'a SignatureSample)| of.singles().map(move |hash| (hash, number));
+        let mut singles: Vec<(KeyedHash, usize)> = samples.iter().enumerate().flat_map(singles).collect();
+        singles.sort_unstable();
+        Self { samples, singles }
+    }
+
+    /// Whether the twins of two tables, of any two kinds, stand once in each table more often than by chance.
+    pub(super) fn is_alike(&self, other: &[SignatureSample]) -> bool {
+        // nearly all pairs of samples have too few common ones to be looked at
+        let have_twins = |theirs: &SignatureSample| {
+            let near = self.samples.iter().zip(self.common(theirs));
+            let mut near = near.filter(|(_, common)| exceeds_chance(*common, *common));
+            near.any(|(own, _)| have_common_twins(own, theirs))
+        };
+        other.iter().any(have_twins)
+    }
+
+    /// How many signatures of one row each sample has in common with one of another table.
+    fn common(&self, theirs: &SignatureSample) -> Vec<u64> {
+        let (mut common, mut own) = (vec![0; self.samples.len()], self.singles.iter().peekable());
         for hash in theirs.singles() {
-            let first = singles.partition_point(|(own, _)| *own < hash);
-            singles[first..].iter().take_while(|(own, _)| *own == hash).for_each(|(_, sample)| common[*sample] += 1);
+            while let Some((of, sample)) = own.next_if(|(of, _)| *of <= hash) {
+                common[*sample] += u64::from(*of == hash);
+            }
         }
-        let mut near = one.iter().zip(common).filter(|(_, common)| exceeds_chance(*common, *common));
-        near.any(|(own, _)| have_common_twins(own, theirs))
-    };
-    other.iter().any(have_twins)
+        common
+    }
 }
 
 /// Twins are signatures that exactly two rows of both tables together have, as far as both samples go.
@@ -236,6 +256,10 @@ mod tests {
         }
     }
 
+    fn alike(one: &[SignatureSample], other: &[SignatureSample]) -> bool {
+        TwinCounter::new(one).is_alike(other)
+    }
+
     fn sample(signatures: &[(u128, u64)]) -> SignatureSample {
         let signature = |(hash, rows): &(u128, u64)| Signature { hash: KeyedHash(*hash), rows: *rows };
         SignatureSample { lowest: signatures.iter().map(signature).collect(), is_cut: false }
@@ -285,7 +309,7 @@ mod tests {
             };
             let (own, theirs) = (all(samples), all(theirs));
             let expected = own.iter().any(|own| theirs.iter().any(|theirs| have_common_twins(own, theirs)));
-            prop_assert_eq!(are_alike(&own, &theirs), expected);
+            prop_assert_eq!(alike(&own, &theirs), expected);
         }
     }
 
@@ -294,10 +318,10 @@ mod tests {
         let once: Vec<(u128, u64)> = (0..100).map(|hash| (hash, 1)).collect();
         let twice: Vec<(u128, u64)> = (200..300).map(|hash| (hash, 2)).collect();
         let both = [&once[..], &twice].concat();
-        assert!(are_alike(&[sample(&once)], &[sample(&twice), sample(&once)]));
-        assert!(!are_alike(&[sample(&once)], &[sample(&once[..80])]), "too few twins");
-        assert!(!are_alike(&[sample(&both)], &[sample(&once)]), "as many twins within");
+        assert!(alike(&[sample(&once)], &[sample(&twice), sample(&once)]));
+        assert!(!alike(&[sample(&once)], &[sample(&once[..80])]), "too few twins");
+        assert!(!alike(&[sample(&both)], &[sample(&once)]), "as many twins within");
         let cut = SignatureSample { is_cut: true, ..sample(&once[..50]) };
-        assert!(!are_alike(&[cut], &[sample(&once)]), "above the end of a sample nothing is known");
+        assert!(!alike(&[cut], &[sample(&once)]), "above the end of a sample nothing is known");
     }
 }

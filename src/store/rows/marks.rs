@@ -1,7 +1,5 @@
 //! Rows of marks by which tables are alike. Those that find tables have a row each; the signatures of a coverage are one value, too.
 
-use std::collections::BTreeMap;
-
 use serde::Deserialize;
 
 use crate::people::{CoverageId, KeyedHash, Signature, SignatureSample};
@@ -58,7 +56,7 @@ pub(in crate::store) fn common_marks(found: Vec<CommonMarkRow>) -> Result<Vec<Co
 
 /// The signatures of a coverage: each once in a sample, by sample and hash.
 #[derive(Default)]
-pub(in crate::store) struct KeptSignatures(BTreeMap<(u16, KeyedHash), u64>);
+pub(in crate::store) struct KeptSignatures(Vec<AlikeMark>);
 
 impl KeptSignatures {
     /// Those of a value.
@@ -71,57 +69,52 @@ impl KeptSignatures {
             let number = |bytes: &[u8]| bytes.iter().fold(0_u64, |number, byte| number << 8 | u64::from(*byte));
             let (hash, rest) = bytes.split_first_chunk::<HASH_BYTES>().unwrap_or((&[0; HASH_BYTES], &[]));
             let (sample, rows) = rest.split_at(KIND_BYTES);
-            ((number(sample) as u16, KeyedHash::from_bytes(*hash)), number(rows))
+            let kind = AlikeKind::Signature(number(sample) as u16);
+            AlikeMark { hash: KeyedHash::from_bytes(*hash), kind, weight: number(rows) }
         };
         Ok(Self(signatures.iter().map(signature).collect()))
     }
 
     /// The value.
     pub(in crate::store) fn to_bytes(&self) -> Vec<u8> {
-        let bytes = |((sample, hash), rows): (&(u16, KeyedHash), &u64)| {
-            hash.to_bytes().into_iter().chain(sample.to_be_bytes()).chain(rows.to_be_bytes())
-        };
-        self.0.iter().flat_map(bytes).collect()
+        let mut bytes = Vec::with_capacity(self.0.len() * SIGNATURE_BYTES);
+        for AlikeMark { hash, kind, weight } in &self.0 {
+            let AlikeKind::Signature(sample) = kind else { continue };
+            bytes.extend(hash.to_bytes());
+            bytes.extend(sample.to_be_bytes());
+            bytes.extend(weight.to_be_bytes());
+        }
+        bytes
     }
 
     /// Adds the signatures among marks. What is there already stays.
     pub(in crate::store) fn add(&mut self, marks: &[AlikeMark]) {
-        for AlikeMark { hash, kind, weight } in marks {
-            if let AlikeKind::Signature(sample) = kind {
-                self.0.entry((*sample, *hash)).or_insert(*weight);
-            }
-        }
+        self.0.extend(marks.iter().filter(|mark| mark.kind != AlikeKind::Block));
+        self.0.sort_by_key(|mark| (mark.kind, mark.hash));
+        self.0.dedup_by_key(|mark| (mark.kind, mark.hash));
     }
 
     /// Them as marks.
-    pub(in crate::store) fn marks(&self) -> impl Iterator<Item = AlikeMark> {
-        let mark = |((sample, hash), rows): (&(u16, KeyedHash), &u64)| AlikeMark {
-            hash: *hash,
-            kind: AlikeKind::Signature(*sample),
-            weight: *rows,
-        };
-        self.0.iter().map(mark)
+    pub(in crate::store) fn into_marks(self) -> Vec<AlikeMark> {
+        self.0
     }
 
     /// All marks of a coverage, given those that have rows: by kind and hash.
     ///
     /// # Errors
     /// [`StoreError::Corrupt`] where the rows are not those of the signatures that find tables.
-    pub(in crate::store) fn with_indexed(&self, indexed: Vec<AlikeMark>) -> Result<Vec<AlikeMark>, StoreError> {
+    pub(in crate::store) fn with_indexed(self, indexed: Vec<AlikeMark>) -> Result<Vec<AlikeMark>, StoreError> {
         let (blocks, found): (Vec<_>, Vec<_>) =
             indexed.into_iter().partition(|mark: &AlikeMark| mark.kind == AlikeKind::Block);
-        if !self.marks().filter(AlikeMark::is_indexed).eq(found) {
+        if !self.0.iter().filter(|mark| mark.is_indexed()).eq(&found) {
             return Err(StoreError::corrupt("the signatures of a coverage are not those that find it"));
         }
-        Ok(blocks.into_iter().chain(self.marks()).collect())
+        Ok([blocks, self.0].concat())
     }
 }
 
 /// The samples of a coverage: as many as it has cuts.
-pub(in crate::store) fn samples(
-    cuts: &[bool],
-    marks: impl IntoIterator<Item = AlikeMark>,
-) -> Result<Vec<SignatureSample>, StoreError> {
+pub(in crate::store) fn samples(cuts: &[bool], marks: Vec<AlikeMark>) -> Result<Vec<SignatureSample>, StoreError> {
     let sample = |&is_cut: &bool| SignatureSample { lowest: Vec::new(), is_cut };
     let mut samples: Vec<SignatureSample> = cuts.iter().map(sample).collect();
     for AlikeMark { hash, kind, weight } in marks {

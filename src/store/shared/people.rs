@@ -345,7 +345,7 @@ both_stores! {
         }
         for CutsRow { id, cuts, signatures } in cuts_of(connection, tenant, &ids).await.map_err(failed)? {
             let samples = match signatures {
-                Some(bytes) => samples(&cuts, KeptSignatures::from_bytes(&bytes)?.marks()),
+                Some(bytes) => samples(&cuts, KeptSignatures::from_bytes(&bytes)?.into_marks()),
                 None => {
                     let rows = marks_of(connection, tenant, id).await.map_err(failed)?;
                     samples(&cuts, read_all(rows)?)

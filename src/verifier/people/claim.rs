@@ -418,11 +418,12 @@ impl OwnSamples {
         for AuditedMark { hash, kind, weight } in &facts.marks {
             let MarkKind::Signature(sample) = kind else { continue };
             let sample = usize::from(*sample);
-            own.samples[sample].rows.insert(*hash, *weight);
+            own.samples[sample].rows.push((*hash, *weight));
             if *weight == 1 {
                 own.singles.entry(*hash).or_default().push(sample);
             }
         }
+        own.samples.iter_mut().for_each(|sample| sample.rows.sort_unstable());
         own
     }
 
@@ -430,7 +431,7 @@ impl OwnSamples {
     /// anything have none.
     fn have_twins_in(&self, theirs: &AuditedSample) -> bool {
         let mut common = vec![0; self.samples.len()];
-        for (signature, _) in theirs.rows.iter().filter(|(_, rows)| **rows == 1) {
+        for (signature, _) in theirs.rows.iter().filter(|(_, rows)| *rows == 1) {
             self.singles.get(signature).into_iter().flatten().for_each(|sample| common[*sample] += 1);
         }
         let mut near = self.samples.iter().zip(common).filter(|(_, common)| exceeds_fair_coins(*common, *common));
@@ -440,13 +441,13 @@ impl OwnSamples {
 
 /// Whether signatures that two rows of both tables have stand in both tables more often than by chance.
 fn have_twins(own: &AuditedSample, theirs: &AuditedSample) -> bool {
-    let end = |of: &AuditedSample| if of.is_cut { of.rows.last_key_value().map(|(last, _)| *last) } else { None };
+    let end = |of: &AuditedSample| if of.is_cut { of.rows.last().map(|(last, _)| *last) } else { None };
     let end = end(own).unwrap_or(u128::MAX).min(end(theirs).unwrap_or(u128::MAX));
     let mut rows: BTreeMap<u128, (u64, u64)> = BTreeMap::new();
-    for (&signature, &of) in own.rows.range(..=end) {
+    for &(signature, of) in own.rows.iter().filter(|(signature, _)| *signature <= end) {
         rows.entry(signature).or_default().0 = of;
     }
-    for (&signature, &of) in theirs.rows.range(..=end) {
+    for &(signature, of) in theirs.rows.iter().filter(|(signature, _)| *signature <= end) {
         rows.entry(signature).or_default().1 = of;
     }
     let twins: Vec<(u64, u64)> = rows.into_values().filter(|(own, theirs)| own + theirs == 2).collect();

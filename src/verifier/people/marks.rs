@@ -62,8 +62,8 @@ pub struct AuditedMark {
 /// The lowest signatures of one kind.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct AuditedSample {
-    /// The rows of each.
-    pub rows: BTreeMap<u128, u64>,
+    /// Each with its rows, in order.
+    pub rows: Vec<(u128, u64)>,
     /// Whether the table has more.
     pub is_cut: bool,
 }
@@ -71,7 +71,9 @@ pub struct AuditedSample {
 /// A sample that is being drawn.
 #[derive(Clone, Default)]
 struct GrowingSample {
-    found: AuditedSample,
+    /// The rows of each.
+    rows: BTreeMap<u128, u64>,
+    is_cut: bool,
     /// The highest signature that can be among them; none where any can.
     most: Option<u128>,
 }
@@ -84,14 +86,14 @@ impl GrowingSample {
 
     fn add(&mut self, signature: u128, rows: u64) {
         if self.most.is_some_and(|most| signature > most) {
-            self.found.is_cut = true;
+            self.is_cut = true;
             return;
         }
-        let AuditedSample { rows: lowest, is_cut } = &mut self.found;
+        let lowest = &mut self.rows;
         *lowest.entry(signature).or_default() += rows;
         if lowest.len() > SAMPLED {
             lowest.pop_last();
-            *is_cut = true;
+            self.is_cut = true;
         }
         if lowest.len() == SAMPLED {
             self.most = lowest.last_key_value().map(|(highest, _)| *highest);
@@ -99,10 +101,10 @@ impl GrowingSample {
     }
 
     fn extend(&mut self, others: Self) {
-        for (signature, rows) in others.found.rows {
+        for (signature, rows) in others.rows {
             self.add(signature, rows);
         }
-        self.found.is_cut |= others.found.is_cut;
+        self.is_cut |= others.is_cut;
     }
 }
 
@@ -231,7 +233,6 @@ pub(super) fn derive_marks<R: AuditedRows>(
             blocks.add(&cells, &codes, by)?;
         }
     }
-    let samples: Vec<AuditedSample> = samples.into_iter().map(|sample| sample.found).collect();
     let cuts = samples.iter().map(|sample| sample.is_cut).collect();
     let signature = |kind: usize, (&hash, &weight): (&u128, &u64)| AuditedMark {
         hash,
