@@ -13,10 +13,11 @@ import struct
 import sys
 import uuid
 from collections import Counter
+from itertools import groupby
 
 
-#: A signature as it is kept: its hash, the number of its sample, and its rows.
-SIGNATURE = struct.Struct(">16sHQ")
+#: A signature as it is kept: its hash, and its rows.
+SIGNATURE = struct.Struct(">16sQ")
 
 
 def mark() -> str:
@@ -25,8 +26,8 @@ def mark() -> str:
 
 def signatures_of(store: sqlite3.Connection, coverage: int) -> list[tuple[bytes, int, int]]:
     """Each with the number of its sample, and its rows."""
-    (value,) = store.execute("SELECT signatures FROM coverage_signatures WHERE coverage = ?", (coverage,)).fetchone()
-    return list(SIGNATURE.iter_unpack(value))
+    samples = store.execute("SELECT sample, signatures FROM coverage_signatures WHERE coverage = ?", (coverage,)).fetchall()
+    return [(hash, sample, rows) for sample, value in samples for hash, rows in SIGNATURE.iter_unpack(value)]
 
 
 def finds_tables(hash: bytes, rows: int) -> bool:
@@ -74,8 +75,9 @@ def main() -> None:
             store.executemany("INSERT INTO new_persons VALUES (?, ?)", ((os.urandom(16), id) for _ in range(persons)))
             drawn = {hash: hash if holders[hash] > 1 else os.urandom(16) for hash, *_ in blocks[template] + signatures[template]}
             own = sorted((sample, drawn[hash], rows) for hash, sample, rows in signatures[template])
-            value = b"".join(SIGNATURE.pack(hash, sample, rows) for sample, hash, rows in own)
-            store.execute("INSERT INTO coverage_signatures VALUES (?, ?)", (id, value))
+            for sample, of in groupby(own, lambda signature: signature[0]):
+                value = b"".join(SIGNATURE.pack(hash, rows) for _, hash, rows in of)
+                store.execute("INSERT INTO coverage_signatures VALUES (?, ?, ?)", (id, sample, value))
             indexed = [(hash, id, sample + 1, rows) for sample, hash, rows in own if finds_tables(hash, rows)]
             indexed += ((drawn[hash], id, 0, weight) for hash, weight in blocks[template])
             store.executemany("INSERT INTO new_marks VALUES (?, ?, ?, ?)", indexed)

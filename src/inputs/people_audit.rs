@@ -22,7 +22,7 @@ use crate::people::{
 };
 use crate::ports::{
     AlikeKind, AlikeMark, AnnouncementEnd, CARRIED_HASHES, CommonMark, CoverageRecord, CoverageSelection,
-    CoverageState, CoveragesAt, HASHES_PER_CALL, MARKS_PER_CALL, StoreError,
+    CoverageState, CoveragesAt, HASHES_PER_CALL, MARKS_PER_CALL, SampleId, StoreError,
 };
 use crate::publication::CompositionMode;
 use crate::report::ManifestIdentity;
@@ -228,7 +228,8 @@ impl<'a> PeopleAudit<'a> {
             let before = handle.block_on(store.ledger_moment(tenant))?;
             let shared = self.shared(own)?;
             let nearest = shared.nearest();
-            selection.ids = shared.common.keys().chain(shared.blocks.keys()).chain(&nearest).copied().collect();
+            let listed = shared.common.keys().chain(shared.blocks.keys());
+            selection.ids = listed.chain(nearest.iter().map(|(id, _)| id)).copied().collect();
             selection.sampled = BTreeSet::new();
             // its own has a ticket below the next
             let mut found = handle.block_on(store.select_coverages(tenant, ticket + 1, &selection))?;
@@ -236,7 +237,10 @@ impl<'a> PeopleAudit<'a> {
                 of.coverage.tables.contains(&table) || shared.common(of).values().any(|number| *number > 0)
             };
             let is_other = |id: &CoverageId| !found.records.iter().any(|of| of.id == *id && meets(of));
-            selection.sampled = nearest.into_iter().filter(is_other).take(MAX_SAMPLED_COVERAGES).collect();
+            let nearest = nearest.into_iter().filter(|(id, _)| is_other(id)).take(MAX_SAMPLED_COVERAGES);
+            let samples =
+                nearest.flat_map(|(coverage, of)| of.into_iter().map(move |sample| SampleId { coverage, sample }));
+            selection.sampled = samples.collect();
             if !selection.sampled.is_empty() {
                 found = handle.block_on(store.select_coverages(tenant, ticket + 1, &selection))?;
             }
@@ -337,15 +341,21 @@ impl SharedEvidence {
         common
     }
 
-    /// The coverages that may be alike by rows, those that most signatures of one sample found first. Those that list a person of
-    /// the rows are the same or refused, whatever their cells say.
-    fn nearest(&self) -> Vec<CoverageId> {
-        let mut nearest: Vec<(u64, CoverageId)> = self.found.iter().map(|((id, _), found)| (*found, *id)).collect();
-        nearest.retain(|(found, id)| *found >= FEWEST_FOUND && !self.common.contains_key(id));
-        nearest.sort_unstable_by_key(|(found, id)| (Reverse(*found), *id));
-        let mut seen = BTreeSet::new();
-        nearest.retain(|(_, id)| seen.insert(*id));
-        nearest.into_iter().take(MAX_FOUND).map(|(_, id)| id).collect()
+    /// The coverages that may be alike by rows with the samples that say so, those that most signatures of one sample found first.
+    /// Those that list a person of the rows are the same or refused, whatever their cells say.
+    fn nearest(&self) -> Vec<(CoverageId, Vec<u16>)> {
+        let mut most: BTreeMap<CoverageId, u64> = BTreeMap::new();
+        let mut samples: BTreeMap<CoverageId, Vec<u16>> = BTreeMap::new();
+        for ((id, sample), found) in &self.found {
+            if *found >= FEWEST_FOUND && !self.common.contains_key(id) {
+                most.entry(*id).and_modify(|most| *most = (*most).max(*found)).or_insert(*found);
+                samples.entry(*id).or_default().push(*sample);
+            }
+        }
+        let mut nearest: Vec<(CoverageId, Vec<u16>)> = samples.into_iter().collect();
+        nearest.sort_by_key(|(id, _)| Reverse(most[id]));
+        nearest.truncate(MAX_FOUND);
+        nearest
     }
 }
 

@@ -4,6 +4,7 @@
 //! other, hence a reading is kept while nothing changes it. Which coverages stand, and what was declared, is read at each
 //! look.
 
+use std::borrow::Borrow;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt;
@@ -20,11 +21,11 @@ use crate::people::{
 };
 use crate::ports::{
     AlikeKind, CommonMark, CoverageRecord, CoverageSelection, CoverageState, CoveragesAt, LedgerMoment, MARKS_PER_CALL,
-    PeopleStore, StoreError,
+    PeopleStore, SampleId, StoreError,
 };
 
-/// Coverages whose samples of signatures are read whole: those with most common signatures.
-const MAX_READ_SAMPLES: usize = 8;
+/// Coverages of which samples of signatures are read: those with most common signatures.
+const MAX_READ_COVERAGES: usize = 8;
 
 /// Coverages that are named by their signatures: most are left out as they are not alike before samples are read.
 const MAX_NEAREST: usize = 64;
@@ -117,11 +118,17 @@ struct PeopleReading {
     persons: BTreeMap<CoverageId, BTreeMap<String, u64>>,
     /// Those whose blocks say that they are of the same people.
     by_blocks: BTreeSet<CoverageId>,
-    /// How many twins of one sample were found, where there are enough, of those that share no person: exact evidence goes
-    /// before what cells say.
-    signatures: BTreeMap<CoverageId, u64>,
+    /// Those of which enough twins of one sample were found, and that share no person: exact evidence goes before what cells say.
+    by_twins: BTreeMap<CoverageId, FoundSamples>,
     /// Whether they do, where the samples were read.
     by_rows: Mutex<BTreeMap<CoverageId, bool>>,
+}
+
+/// Samples of a coverage that have enough of the signatures of rows, and how many the one that has most.
+#[derive(Default)]
+struct FoundSamples {
+    samples: BTreeSet<u16>,
+    most: u64,
 }
 
 impl PeopleReading {
@@ -160,15 +167,14 @@ impl PeopleReading {
             evidence.resemblance(|mark| common.contains(&mark), &[]).is_some()
         };
         self.by_blocks = blocks.into_iter().filter(are_alike).map(|(id, _)| id).collect();
-        let mut most: BTreeMap<CoverageId, u64> = BTreeMap::new();
-        for ((id, _), number) in of_samples {
-            let known = most.entry(id).or_default();
-            *known = number.max(*known);
+        let mut by_twins: BTreeMap<CoverageId, FoundSamples> = BTreeMap::new();
+        of_samples.retain(|(id, _), number| *number >= MIN_FOUND_TWINS && !self.persons.contains_key(id));
+        for ((id, sample), number) in of_samples {
+            let found = by_twins.entry(id).or_default();
+            found.samples.insert(sample);
+            found.most = found.most.max(number);
         }
-        let mut nearest: Vec<(u64, CoverageId)> = most.into_iter().map(|(id, number)| (number, id)).collect();
-        nearest.retain(|(number, id)| *number >= MIN_FOUND_TWINS && !self.persons.contains_key(id));
-        nearest.sort_unstable_by_key(|(number, id)| (Reverse(*number), *id));
-        self.signatures = nearest.into_iter().take(MAX_NEAREST).map(|(number, id)| (id, number)).collect();
+        self.by_twins = nearest_first(by_twins).into_iter().take(MAX_NEAREST).collect();
         Ok(())
     }
 
@@ -180,20 +186,19 @@ impl PeopleReading {
         by_rows.extend(samples.keys().copied().zip(alike));
     }
 
-    /// Which of these coverages are alike, or whose samples have to be read first: of those with most common signatures.
+    /// Which of these coverages are alike, or which samples have to be read first: of those with most common signatures.
     fn resemblances(&self, among: &BTreeSet<CoverageId>) -> Result<BTreeMap<CoverageId, Resemblance>, Unread> {
-        let mut nearest: Vec<(u64, CoverageId)> = self.signatures.iter().map(|(id, number)| (*number, *id)).collect();
-        nearest.retain(|(_, id)| among.contains(id));
-        nearest.sort_unstable_by_key(|(number, id)| (Reverse(*number), *id));
+        let mut nearest = nearest_first(&self.by_twins);
+        nearest.retain(|(id, _)| among.contains(id));
         let by_blocks = among.intersection(&self.by_blocks).map(|id| (*id, Resemblance::Blocks));
         let mut found: BTreeMap<CoverageId, Resemblance> = by_blocks.collect();
         let by_rows = self.by_rows.lock().unwrap_or_else(PoisonError::into_inner);
         let mut unread = BTreeSet::new();
-        for (_, id) in nearest.into_iter().take(MAX_READ_SAMPLES).filter(|(_, id)| !self.by_blocks.contains(id)) {
-            match by_rows.get(&id) {
-                Some(true) => drop(found.insert(id, Resemblance::Rows)),
+        for (id, of) in nearest.into_iter().take(MAX_READ_COVERAGES).filter(|(id, _)| !self.by_blocks.contains(id)) {
+            match by_rows.get(id) {
+                Some(true) => drop(found.insert(*id, Resemblance::Rows)),
                 Some(false) => {}
-                None => drop(unread.insert(id)),
+                None => unread.extend(of.samples.iter().map(|sample| SampleId { coverage: *id, sample: *sample })),
             }
         }
         if unread.is_empty() { Ok(found) } else { Err(Unread(unread)) }
@@ -207,11 +212,11 @@ impl PeopleReading {
 
     /// The coverages that have something in common.
     fn candidates(&self) -> BTreeSet<CoverageId> {
-        self.persons.keys().chain(&self.by_blocks).chain(self.signatures.keys()).copied().collect()
+        self.persons.keys().chain(&self.by_blocks).chain(self.by_twins.keys()).copied().collect()
     }
 
     fn named(&self) -> usize {
-        self.persons.len() + self.by_blocks.len() + self.signatures.len()
+        self.persons.len() + self.by_blocks.len() + self.by_twins.len()
     }
 
     fn shares_persons(&self, record: &CoverageRecord) -> bool {
@@ -231,8 +236,15 @@ impl PeopleReading {
     }
 }
 
-/// Coverages whose samples are needed.
-struct Unread(BTreeSet<CoverageId>);
+/// Samples that are needed.
+struct Unread(BTreeSet<SampleId>);
+
+/// Coverages, those with most signatures of one sample first.
+fn nearest_first<K: Ord + Copy, F: Borrow<FoundSamples>>(found: impl IntoIterator<Item = (K, F)>) -> Vec<(K, F)> {
+    let mut nearest: Vec<(K, F)> = found.into_iter().collect();
+    nearest.sort_by_key(|(id, found)| (Reverse(found.borrow().most), *id));
+    nearest
+}
 
 /// Coverages as they stand to the rows of a job.
 #[derive(Clone, PartialEq, Debug, Default)]
@@ -322,7 +334,7 @@ async fn read_standing(
                 return Ok(ReadCoverages { reading, records, resemblances });
             }
             // with these the coverages are read once more: what stands and what it says are of one moment
-            Err(Unread(ids)) => (sampled, known) = (ids, Some(reading)),
+            Err(Unread(samples)) => (sampled, known) = (samples, Some(reading)),
         }
     }
     Err(StoreError::Unavailable("the ledger of people kept changing while it was read".into()).into())

@@ -46,7 +46,7 @@ pub use parts::{MAX_LISTED_PART_OBJECTS, PartChunkRecord, PartChunkStore, PartOb
 pub use people::{
     AlikeKind, AlikeMark, AnnouncedCoverage, AnnouncementEnd, CommonMark, CoverageRecord, CoverageSelection,
     CoverageState, CoveragesAt, HASHES_PER_CALL, LedgerMoment, MARKS_PER_CALL, NamedPopulation, NewCoverage,
-    PeopleEntry, PeopleEntryOutcome, PeopleStore, SeparationRecord, SeriesStatement,
+    PeopleEntry, PeopleEntryOutcome, PeopleStore, SampleId, SeparationRecord, SeriesStatement,
 };
 pub use portable::carried_bytes::CarriedBytes;
 pub use portable::file::{LedgerFileError, LedgerHeader, LedgerWriter, read};

@@ -134,6 +134,15 @@ pub struct CoverageRecord {
     pub published: BTreeSet<String>,
 }
 
+/// A sample of the signatures of a coverage.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct SampleId {
+    /// The coverage.
+    pub coverage: CoverageId,
+    /// The number of the sample among those of the coverage.
+    pub sample: u16,
+}
+
 /// The live coverages that a job looks at by themselves.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct CoverageSelection {
@@ -143,8 +152,8 @@ pub struct CoverageSelection {
     pub table: Option<KeyedHash>,
     /// The datasets of which something is declared: coverages of their rows.
     pub datasets: BTreeSet<Uuid>,
-    /// Those whose samples of signatures are read, too; few.
-    pub sampled: BTreeSet<CoverageId>,
+    /// Samples of signatures that are read, too; few.
+    pub sampled: BTreeSet<SampleId>,
 }
 
 /// A moment in the history of a tenant's coverages. Persons and marks that were read at one still hold at a later one of
@@ -164,7 +173,7 @@ pub struct CoveragesAt {
     pub moment: LedgerMoment,
     /// The coverages, by ticket and number.
     pub records: Vec<CoverageRecord>,
-    /// The samples of signatures that were asked for.
+    /// The samples of signatures that were asked for, in order.
     pub samples: BTreeMap<CoverageId, Vec<SignatureSample>>,
 }
 

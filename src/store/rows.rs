@@ -30,9 +30,7 @@ mod series;
 
 pub(super) use chains::{ChainRow, ChainStateRow, chain_states};
 pub(super) use lists::{ListedDatasetRow, ListedJobRow, ListedReleaseRow};
-pub(super) use marks::{
-    CommonMarkRow, IndexedMarkRow, KeptSignatures, LIVE_HOLDERS, MarkHolder, common_marks, samples,
-};
+pub(super) use marks::{CommonMarkRow, IndexedMarkRow, KeptSamples, LIVE_HOLDERS, MarkHolder, SampleRow, common_marks};
 use numbers::hash;
 pub(super) use numbers::{number, stored};
 pub(super) use parts::{NewPartChunk, PartChunkRow, PartObjectRow};

@@ -9,7 +9,7 @@ use super::{Bench, TENANT, at, audit_entry, begun, dataset_record, is_conflict};
 use crate::people::{CoverageId, Evidence, KeyedHash, Place, Signature, SignatureSample};
 use crate::ports::{
     AdoptedSeries, AlikeKind, AlikeMark, AnnouncementEnd, CARRIED_HASHES, CoverageRecord, CoverageSelection,
-    HASHES_PER_CALL, NamedPopulation, Store, StoreError,
+    HASHES_PER_CALL, NamedPopulation, SampleId, Store, StoreError,
 };
 
 pub(crate) async fn persons_of_a_coverage_are_read_in_pieces(bench: &impl Bench) {
@@ -73,7 +73,8 @@ pub(crate) async fn marks_of_a_former_coverage_are_rows(bench: &impl Bench) {
     let asked = [5, 8].map(hash);
     let held = [marks[0], signatures[2]].map(|mark| common_mark(id, mark));
     assert_eq!(store.common_marks(TENANT, &asked, None).await.unwrap(), held);
-    let selection = CoverageSelection { sampled: [id].into(), ..CoverageSelection::default() };
+    let selection =
+        CoverageSelection { sampled: [SampleId { coverage: id, sample: 0 }].into(), ..CoverageSelection::default() };
     let samples = store.select_coverages(TENANT, 0, &selection).await.unwrap().samples;
     let lowest = signatures.map(|AlikeMark { hash, weight, .. }| Signature { hash, rows: weight }).to_vec();
     assert_eq!(samples[&id][0], SignatureSample { lowest, is_cut: false });

@@ -19,7 +19,7 @@ use crate::people::{
 };
 use crate::ports::{
     AlikeKind, AlikeMark, AnnouncementEnd, CommonMark, CoverageSelection, CoverageState, NamedPopulation, NewCoverage,
-    PeopleEntry, PeopleEntryOutcome, SeparationRecord, SeriesStatement, StatementRecord, Store, StoreError,
+    PeopleEntry, PeopleEntryOutcome, SampleId, SeparationRecord, SeriesStatement, StatementRecord, Store, StoreError,
 };
 use crate::vault::Vault;
 
@@ -262,17 +262,19 @@ pub(crate) async fn marks_are_read_as_they_were_written(bench: &impl Bench) {
     let all = [marks[0], more[0], marks[2], marks[1], marks[3], more[1]];
     assert_eq!(store.coverage_marks(TENANT, id).await.unwrap(), all);
     let signature = |number, rows| Signature { hash: hash(number), rows };
-    let sampled = |ids: &[CoverageId]| CoverageSelection {
-        sampled: ids.iter().copied().collect(),
+    let sampled = |asked: &[(CoverageId, u16)]| CoverageSelection {
+        sampled: asked.iter().map(|&(coverage, sample)| SampleId { coverage, sample }).collect(),
         ..CoverageSelection::default()
     };
-    let read = store.select_coverages(TENANT, 0, &sampled(&[id, CoverageId(99)])).await.unwrap();
+    let read = store.select_coverages(TENANT, 0, &sampled(&[(id, 0), (id, 1), (CoverageId(99), 0)])).await.unwrap();
     let samples = &read.samples[&id];
     assert_eq!(read.samples.len(), 1, "of those that are there");
     let first = SignatureSample { lowest: vec![signature(6, 1), signature(8, 2)], is_cut: false };
     let second = SignatureSample { lowest: vec![signature(8, 1), signature(12, 1)], is_cut: true };
     assert_eq!(samples[..], [first, second]);
-    assert!(store.select_coverages("x", 0, &sampled(&[id])).await.unwrap().samples.is_empty());
+    let one = store.select_coverages(TENANT, 0, &sampled(&[(id, 1)])).await.unwrap();
+    assert_eq!(one.samples, BTreeMap::from([(id, samples[1..].to_vec())]));
+    assert!(store.select_coverages("x", 0, &sampled(&[(id, 0)])).await.unwrap().samples.is_empty());
     assert_eq!(store.sample_cuts(TENANT, id).await.unwrap(), [false, true]);
     assert!(matches!(store.sample_cuts("x", id).await, Err(StoreError::NotFound)));
     store.draw_ticket(TENANT, id).await.unwrap();

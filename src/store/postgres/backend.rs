@@ -10,8 +10,8 @@ pub(in crate::store) use super::error::{PostgresTransactionError as TransactionE
 pub(in crate::store) use super::listen::notify;
 pub(in crate::store) use super::locks::*;
 pub(in crate::store) use super::people::{
-    DELETE_PERSONS, LOCKED_COVERAGE, cuts_of, insert_marks, insert_persons, marks_of, persons_of, selected_coverages,
-    share_persons, share_tables,
+    DELETE_PERSONS, LOCKED_COVERAGE, insert_marks, insert_persons, marks_of, persons_of, put_samples, samples_of,
+    selected_coverages, share_persons, share_tables,
 };
 pub(in crate::store) use super::pool::run_transaction;
 pub(in crate::store) use super::queue::CLAIM;

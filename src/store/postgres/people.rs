@@ -8,9 +8,10 @@ use uuid::Uuid;
 use super::PostgresStore;
 use super::error::failed;
 use crate::people::KeyedHash;
-use crate::ports::{AlikeMark, CoverageSelection, StoreError};
+use crate::ports::{AlikeMark, CoverageSelection, SampleId, StoreError};
 use crate::store::rows::{
-    CommonMarkRow, CoverageRow, CutsRow, IndexedMarkRow, LIVE_HOLDERS, MarkHolder, PersonRange, joined, parted,
+    CommonMarkRow, CoverageRow, IndexedMarkRow, KeptSamples, LIVE_HOLDERS, MarkHolder, PersonRange, SampleRow, joined,
+    parted,
 };
 
 /// The relation `w` of the hashes in a list of sixteen bytes for each: an array takes longer to make and to send.
@@ -90,8 +91,8 @@ macro_rules! holders_of {
 }
 
 /// A mark that as many live coverages have as the limit says nothing of any, hence no more of these are read; without a bound,
-/// the marks of small domains would grow with each night. Most marks have fewer holders of any state, who are found at once. In one
-/// value, like [`PUBLISHED_PERSONS`]: for each holder the hash, and three numbers.
+/// the marks of small domains would grow with each night. Those of which as many holders of any state were read are looked for in
+/// each announced coverage. In one value, like [`PUBLISHED_PERSONS`]: for each holder the hash, and three numbers.
 pub(super) const COMMON_MARKS: &str = concat!(
     "\
 -- common_marks
@@ -102,18 +103,19 @@ WITH held AS MATERIALIZED (
     ",
     holders_of!("w.hash", "<> 'void' LIMIT $4"),
     ") AS h),
-many AS (SELECT hash FROM held GROUP BY hash HAVING COUNT(*) >= $4)
+many AS (SELECT hash, BOOL_AND(state = 'live') AS is_frequent FROM held GROUP BY hash HAVING COUNT(*) >= $4)
 SELECT COALESCE(STRING_AGG(
   hash || int8send(coverage) || int8send(kind) || int8send(CASE state WHEN 'live' THEN 1 ELSE 0 END), ''), '')
 FROM (
   SELECT hash, coverage, kind, state FROM held WHERE hash NOT IN (SELECT hash FROM many)
   UNION ALL SELECT m.hash, h.coverage, h.kind, h.state FROM many AS m CROSS JOIN LATERAL (
-    (",
-    holders_of!("m.hash", "= 'live' LIMIT $4"),
-    ") UNION ALL
     ",
-    holders_of!("m.hash", "= 'pending'"),
-    ") AS h) AS f"
+    holders_of!("m.hash", "= 'live' LIMIT $4"),
+    ") AS h WHERE NOT m.is_frequent
+  UNION ALL SELECT m.hash, p.id, h.kind, 'pending' FROM many AS m
+  CROSS JOIN (SELECT id FROM coverages WHERE tenant = $1 AND state = 'pending'
+    AND (CAST($3 AS BIGINT) IS NULL OR id <> $3) OFFSET 0) AS p
+  CROSS JOIN LATERAL (SELECT kind FROM indexed_marks WHERE hash = m.hash AND coverage = p.id OFFSET 0) AS h) AS f"
 );
 
 /// In one value, like [`COMMON_MARKS`].
@@ -123,11 +125,20 @@ SELECT COALESCE(STRING_AGG(a.hash || int8send(a.kind) || int8send(a.weight), '' 
 FROM indexed_marks AS a JOIN coverages AS v ON v.id = a.coverage
 WHERE v.tenant = $1 AND a.coverage = $2";
 
-/// Takes an array of coverages. With the signatures, so that both are of one moment.
-const COVERAGE_CUTS: &str = "\
--- coverage_cuts
-SELECT v.id, v.cuts, s.signatures FROM coverages AS v LEFT JOIN coverage_signatures AS s ON s.coverage = v.id
-WHERE v.tenant = $1 AND v.id = ANY($2)";
+/// Takes arrays of coverages and of the numbers of their samples. What is cut and the signatures are of one moment.
+const COVERAGE_SAMPLES: &str = "\
+-- coverage_samples
+SELECT v.id, w.sample, v.cuts, s.signatures
+FROM UNNEST($2, $3) AS w (coverage, sample) JOIN coverages AS v ON v.id = w.coverage
+LEFT JOIN coverage_signatures AS s ON s.coverage = w.coverage AND s.sample = w.sample
+WHERE v.tenant = $1 ORDER BY v.id, w.sample";
+
+/// Takes arrays of numbers of samples and of their values.
+const PUT_SAMPLES: &str = "\
+-- put_samples
+INSERT INTO coverage_signatures (coverage, sample, signatures)
+SELECT $1, w.sample, w.signatures FROM UNNEST($2, $3) AS w (sample, signatures)
+ON CONFLICT (coverage, sample) DO UPDATE SET signatures = excluded.signatures";
 
 /// Takes arrays of coverages and of datasets.
 const SELECT_COVERAGES: &str = "\
@@ -164,6 +175,11 @@ INSERT INTO covered (system, hash, coverage) SELECT $1, w.hash, $2 FROM ",
 WHERE NOT EXISTS (SELECT 1 FROM covered WHERE system = $1 AND hash = w.hash AND coverage = $4 OFFSET 0)
 ON CONFLICT (system, hash, coverage) DO NOTHING"
 );
+
+/// Counts: of `EXISTS` the planner may think that the first rows of the table have the coverage, and go through all of them.
+const HAS_MARKS: &str = "\
+-- has_marks
+SELECT COUNT(*) > 0 FROM indexed_marks WHERE coverage = $1";
 
 /// A named statement that enters marks. It takes hashes, sixteen bytes each, and in equal order arrays of kinds and weights.
 macro_rules! marks_statement {
@@ -277,13 +293,27 @@ fn hashes_with_numbers<const N: usize>(bytes: &[u8]) -> Result<Vec<(KeyedHash, [
     bytes.chunks(16 + 8 * N).map(|bytes| entry(bytes).ok_or_else(cut)).collect()
 }
 
-/// Of each sample of signatures of some coverages whether it is cut, and the signatures.
-pub(in crate::store) async fn cuts_of(
+/// Samples of coverages, by coverage and number.
+pub(in crate::store) async fn samples_of(
     connection: &mut PgConnection,
     tenant: &str,
-    coverages: &[i64],
-) -> Result<Vec<CutsRow>, sqlx::Error> {
-    run_sql!(query_as.fetch_all, connection, COVERAGE_CUTS, tenant, coverages)
+    samples: &BTreeSet<SampleId>,
+) -> Result<Vec<SampleRow>, sqlx::Error> {
+    let (coverages, numbers): (Vec<i64>, Vec<i64>) =
+        samples.iter().map(|of| (of.coverage.0, i64::from(of.sample))).unzip();
+    run_sql!(query_as.fetch_all, connection, COVERAGE_SAMPLES, tenant, coverages, numbers)
+}
+
+/// Keeps samples of a coverage in the place of former ones.
+pub(in crate::store) async fn put_samples(
+    connection: &mut PgConnection,
+    coverage: i64,
+    samples: &KeptSamples,
+) -> Result<(), sqlx::Error> {
+    let (numbers, values): (Vec<i64>, Vec<Vec<u8>>) =
+        samples.to_rows().into_iter().map(|(sample, value)| (i64::from(sample), value)).unzip();
+    run_sql!(query.execute, connection, PUT_SAMPLES, coverage, numbers, values)?;
+    Ok(())
 }
 
 pub(in crate::store) async fn selected_coverages(
@@ -328,14 +358,14 @@ pub(in crate::store) async fn insert_persons(
     Ok(inserted.rows_affected())
 }
 
-/// Gives marks a row each, those that a coverage has already excepted; there are none if these are its first ones.
+/// Gives marks a row each, those that a coverage has already excepted.
 pub(in crate::store) async fn insert_marks(
     connection: &mut PgConnection,
     coverage: i64,
     marks: &[AlikeMark],
-    are_first: bool,
 ) -> Result<(), sqlx::Error> {
-    let statement = if are_first { INSERT_FIRST_MARKS } else { INSERT_MORE_MARKS };
+    let has_some: bool = run_sql!(query_scalar.fetch_one, &mut *connection, HAS_MARKS, coverage)?;
+    let statement = if has_some { INSERT_MORE_MARKS } else { INSERT_FIRST_MARKS };
     let hashes: Vec<KeyedHash> = marks.iter().map(|mark| mark.hash).collect();
     let kinds: Vec<i64> = marks.iter().map(|mark| mark.kind.number()).collect();
     let weights: Vec<i64> = marks.iter().map(|mark| mark.weight.cast_signed()).collect();

@@ -1,14 +1,17 @@
-//! Rows of marks by which tables are alike. Those that find tables have a row each; the signatures of a coverage are one value, too.
+//! Rows of marks by which tables are alike. Those that find tables have a row each; the signatures of a sample are one value, too.
+
+use std::collections::BTreeMap;
 
 use serde::Deserialize;
+use sqlx::FromRow;
 
+use super::numbers::number;
 use crate::people::{CoverageId, KeyedHash, Signature, SignatureSample};
 use crate::ports::{AlikeKind, AlikeMark, CommonMark, StoreError};
 
-/// A signature as it is kept: its hash, the number of its kind, and its rows.
+/// A signature as it is kept: its hash, and its rows.
 const HASH_BYTES: usize = 16;
-const KIND_BYTES: usize = 2;
-const SIGNATURE_BYTES: usize = HASH_BYTES + KIND_BYTES + 8;
+const SIGNATURE_BYTES: usize = HASH_BYTES + 8;
 
 /// A mark with a row of its own.
 #[derive(Deserialize)]
@@ -54,73 +57,90 @@ pub(in crate::store) fn common_marks(found: Vec<CommonMarkRow>) -> Result<Vec<Co
     Ok(common)
 }
 
-/// The signatures of a coverage: each once in a sample, by sample and hash.
-#[derive(Default)]
-pub(in crate::store) struct KeptSignatures(Vec<AlikeMark>);
+/// A sample of a coverage that was asked for.
+#[derive(FromRow)]
+pub(in crate::store) struct SampleRow {
+    pub(in crate::store) id: i64,
+    pub(in crate::store) sample: i64,
+    #[sqlx(json)]
+    pub(in crate::store) cuts: Vec<bool>,
+    /// None of coverages from when each mark had a row.
+    pub(in crate::store) signatures: Option<Vec<u8>>,
+}
 
-impl KeptSignatures {
-    /// Those of a value.
-    pub(in crate::store) fn from_bytes(bytes: &[u8]) -> Result<Self, StoreError> {
-        let (signatures, rest) = bytes.as_chunks::<SIGNATURE_BYTES>();
-        if !rest.is_empty() {
-            return Err(StoreError::corrupt("a list of signatures is cut"));
-        }
-        let signature = |bytes: &[u8; SIGNATURE_BYTES]| {
-            let number = |bytes: &[u8]| bytes.iter().fold(0_u64, |number, byte| number << 8 | u64::from(*byte));
-            let (hash, rest) = bytes.split_first_chunk::<HASH_BYTES>().unwrap_or((&[0; HASH_BYTES], &[]));
-            let (sample, rows) = rest.split_at(KIND_BYTES);
-            let kind = AlikeKind::Signature(number(sample) as u16);
-            AlikeMark { hash: KeyedHash::from_bytes(*hash), kind, weight: number(rows) }
-        };
-        Ok(Self(signatures.iter().map(signature).collect()))
+impl SampleRow {
+    /// The sample, given the marks of the coverage that have rows where it has no value.
+    pub(in crate::store) fn sample(&self, indexed: &[AlikeMark]) -> Result<SignatureSample, StoreError> {
+        let number: u16 = number(self.sample)?;
+        let is_cut = self.cuts.get(usize::from(number)).copied();
+        let is_cut = is_cut.ok_or_else(|| StoreError::corrupt("a sample too many"))?;
+        let own = indexed.iter().filter(|mark| mark.kind == AlikeKind::Signature(number));
+        let of_rows = own.map(|mark| Signature { hash: mark.hash, rows: mark.weight });
+        let lowest = self.signatures.as_deref().map_or_else(|| Ok(of_rows.collect()), signatures_in)?;
+        Ok(SignatureSample { lowest, is_cut })
+    }
+}
+
+fn signatures_in(bytes: &[u8]) -> Result<Vec<Signature>, StoreError> {
+    let (signatures, rest) = bytes.as_chunks::<SIGNATURE_BYTES>();
+    if !rest.is_empty() {
+        return Err(StoreError::corrupt("a list of signatures is cut"));
+    }
+    let signature = |bytes: &[u8; SIGNATURE_BYTES]| {
+        let (hash, rows) = bytes.split_first_chunk::<HASH_BYTES>().unwrap_or((&[0; HASH_BYTES], &[]));
+        let rows = rows.iter().fold(0, |rows, byte| rows << 8 | u64::from(*byte));
+        Signature { hash: KeyedHash::from_bytes(*hash), rows }
+    };
+    Ok(signatures.iter().map(signature).collect())
+}
+
+/// The samples of a coverage: the signatures of each, once and in order.
+#[derive(Default)]
+pub(in crate::store) struct KeptSamples(BTreeMap<u16, Vec<Signature>>);
+
+impl KeptSamples {
+    /// Those of values with their numbers.
+    pub(in crate::store) fn from_rows(rows: Vec<(i64, Vec<u8>)>) -> Result<Self, StoreError> {
+        let sample = |(sample, bytes): (i64, Vec<u8>)| Ok((number(sample)?, signatures_in(&bytes)?));
+        rows.into_iter().map(sample).collect::<Result<_, StoreError>>().map(Self)
     }
 
-    /// The value.
-    pub(in crate::store) fn to_bytes(&self) -> Vec<u8> {
-        let mut bytes = Vec::with_capacity(self.0.len() * SIGNATURE_BYTES);
-        for AlikeMark { hash, kind, weight } in &self.0 {
-            let AlikeKind::Signature(sample) = kind else { continue };
-            bytes.extend(hash.to_bytes());
-            bytes.extend(sample.to_be_bytes());
-            bytes.extend(weight.to_be_bytes());
-        }
-        bytes
+    /// The values with their numbers.
+    pub(in crate::store) fn to_rows(&self) -> Vec<(u16, Vec<u8>)> {
+        let bytes = |of: &Signature| of.hash.to_bytes().into_iter().chain(of.rows.to_be_bytes());
+        self.0.iter().map(|(sample, of)| (*sample, of.iter().flat_map(bytes).collect())).collect()
     }
 
     /// Adds the signatures among marks. What is there already stays.
     pub(in crate::store) fn add(&mut self, marks: &[AlikeMark]) {
-        self.0.extend(marks.iter().filter(|mark| mark.kind != AlikeKind::Block));
-        self.0.sort_by_key(|mark| (mark.kind, mark.hash));
-        self.0.dedup_by_key(|mark| (mark.kind, mark.hash));
-    }
-
-    /// Them as marks.
-    pub(in crate::store) fn into_marks(self) -> Vec<AlikeMark> {
-        self.0
+        for AlikeMark { hash, kind, weight } in marks {
+            if let AlikeKind::Signature(sample) = kind {
+                self.0.entry(*sample).or_default().push(Signature { hash: *hash, rows: *weight });
+            }
+        }
+        for sample in self.0.values_mut() {
+            sample.sort_by_key(|of| of.hash);
+            sample.dedup_by_key(|of| of.hash);
+        }
     }
 
     /// All marks of a coverage, given those that have rows: by kind and hash.
     ///
     /// # Errors
     /// [`StoreError::Corrupt`] where the rows are not those of the signatures that find tables.
-    pub(in crate::store) fn with_indexed(self, indexed: Vec<AlikeMark>) -> Result<Vec<AlikeMark>, StoreError> {
+    pub(in crate::store) fn with_indexed(&self, indexed: Vec<AlikeMark>) -> Result<Vec<AlikeMark>, StoreError> {
+        if self.0.is_empty() {
+            return Ok(indexed);
+        }
+        let mark =
+            |sample, of: &Signature| AlikeMark { hash: of.hash, kind: AlikeKind::Signature(sample), weight: of.rows };
+        let own = self.0.iter().flat_map(|(sample, of)| of.iter().map(move |of| mark(*sample, of)));
+        let own: Vec<AlikeMark> = own.collect();
         let (blocks, found): (Vec<_>, Vec<_>) =
             indexed.into_iter().partition(|mark: &AlikeMark| mark.kind == AlikeKind::Block);
-        if !self.0.iter().filter(|mark| mark.is_indexed()).eq(&found) {
+        if !own.iter().filter(|mark| mark.is_indexed()).eq(&found) {
             return Err(StoreError::corrupt("the signatures of a coverage are not those that find it"));
         }
-        Ok([blocks, self.0].concat())
+        Ok([blocks, own].concat())
     }
-}
-
-/// The samples of a coverage: as many as it has cuts.
-pub(in crate::store) fn samples(cuts: &[bool], marks: Vec<AlikeMark>) -> Result<Vec<SignatureSample>, StoreError> {
-    let sample = |&is_cut: &bool| SignatureSample { lowest: Vec::new(), is_cut };
-    let mut samples: Vec<SignatureSample> = cuts.iter().map(sample).collect();
-    for AlikeMark { hash, kind, weight } in marks {
-        let AlikeKind::Signature(number) = kind else { continue };
-        let sample = samples.get_mut(usize::from(number)).ok_or_else(|| StoreError::corrupt("a sample too many"))?;
-        sample.lowest.push(Signature { hash, rows: weight });
-    }
-    Ok(samples)
 }

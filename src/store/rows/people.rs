@@ -83,11 +83,8 @@ pub(in crate::store) struct EvidenceRow {
 
 #[derive(FromRow)]
 pub(in crate::store) struct CutsRow {
-    pub(in crate::store) id: i64,
     #[sqlx(json)]
     pub(in crate::store) cuts: Vec<bool>,
-    /// The signatures; none of coverages from when each mark had a row.
-    pub(in crate::store) signatures: Option<Vec<u8>>,
 }
 
 /// Persons that are read at once.

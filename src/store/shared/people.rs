@@ -8,11 +8,11 @@ use uuid::Uuid;
 use crate::people::{Coverage, CoverageId, Evidence, KeyedHash, Place, PopulationRegistry, SignatureSample};
 use crate::ports::{
     AlikeMark, AnnouncementEnd, CommonMark, CoverageRecord, CoverageSelection, CoverageState, CoveragesAt, LeaseToken,
-    LedgerMoment, NewCoverage, PeopleEntry, PeopleEntryOutcome, PeopleStore, SeparationRecord, StoreError,
+    LedgerMoment, NewCoverage, PeopleEntry, PeopleEntryOutcome, PeopleStore, SampleId, SeparationRecord, StoreError,
 };
 use crate::store::rows::{
-    CoverageRow, CutsRow, EvidenceRow, KeptSignatures, KeySystemRow, PopulationRow, SeparationRow, common_marks,
-    joined, number, parted, records as read_all, registry, samples,
+    CoverageRow, CutsRow, EvidenceRow, KeptSamples, KeySystemRow, PopulationRow, SeparationRow, common_marks, joined,
+    number, parted, records as read_all, registry,
 };
 use crate::store::sql::people as sql;
 
@@ -153,7 +153,7 @@ both_stores! {
             let add = || async {
                 let mut tx = self.begin().await?;
                 announced(&mut tx, tenant, coverage).await?;
-                enter_marks(&mut tx, coverage.0, marks).await?;
+                enter_marks(&mut tx, tenant, coverage.0, marks).await?;
                 Ok(tx.commit().await?)
             };
             run_transaction("add_alike_marks", add).await
@@ -200,10 +200,10 @@ both_stores! {
         ) -> Result<CoveragesAt, StoreError> {
             let mut connection = self.reader().acquire().await.map_err(failed)?;
             let rows = selected_coverages(&mut connection, tenant, ticket, selection).await.map_err(failed)?;
-            let sampled = samples_of(&mut connection, tenant, &selection.sampled).await?;
+            let samples = read_samples(&mut connection, tenant, &selection.sampled).await?;
             // last: if the caller knows it from before, nothing has changed in between
             let moment = moment(&mut connection, tenant).await.map_err(failed)?;
-            Ok(CoveragesAt { moment, records: records(rows), samples: sampled })
+            Ok(CoveragesAt { moment, records: records(rows), samples })
         }
 
         async fn common_persons(
@@ -246,9 +246,10 @@ both_stores! {
         }
 
         async fn sample_cuts(&self, tenant: &str, coverage: CoverageId) -> Result<Vec<bool>, StoreError> {
-            let mut connection = self.reader().acquire().await.map_err(failed)?;
-            let found = cuts_of(&mut connection, tenant, &[coverage.0]).await.map_err(failed)?;
-            Ok(found.into_iter().next().ok_or(StoreError::NotFound)?.cuts)
+            let found: Option<CutsRow> =
+                run_sql!(query_as.fetch_optional, self.reader(), sql::COVERAGE_CUTS, tenant, coverage.0)
+                    .map_err(failed)?;
+            Ok(found.ok_or(StoreError::NotFound)?.cuts)
         }
 
         async fn end_announcement(
@@ -332,26 +333,22 @@ both_stores! {
         }
     }
 
-    /// The samples of signatures of those coverages that there are.
-    async fn samples_of(
+    /// Samples of signatures of those coverages that there are.
+    async fn read_samples(
         connection: &mut Connection,
         tenant: &str,
-        coverages: &BTreeSet<CoverageId>,
+        samples: &BTreeSet<SampleId>,
     ) -> Result<BTreeMap<CoverageId, Vec<SignatureSample>>, StoreError> {
-        let mut found = BTreeMap::new();
-        let ids: Vec<i64> = coverages.iter().map(|id| id.0).collect();
-        if ids.is_empty() {
+        let mut found: BTreeMap<CoverageId, Vec<SignatureSample>> = BTreeMap::new();
+        if samples.is_empty() {
             return Ok(found);
         }
-        for CutsRow { id, cuts, signatures } in cuts_of(connection, tenant, &ids).await.map_err(failed)? {
-            let samples = match signatures {
-                Some(bytes) => samples(&cuts, KeptSignatures::from_bytes(&bytes)?.into_marks()),
-                None => {
-                    let rows = marks_of(connection, tenant, id).await.map_err(failed)?;
-                    samples(&cuts, read_all(rows)?)
-                }
+        for row in samples_of(connection, tenant, samples).await.map_err(failed)? {
+            let indexed = match row.signatures {
+                Some(_) => Vec::new(),
+                None => read_all(marks_of(connection, tenant, row.id).await.map_err(failed)?)?,
             };
-            found.insert(CoverageId(id), samples?);
+            found.entry(CoverageId(row.id)).or_default().push(row.sample(&indexed)?);
         }
         Ok(found)
     }
@@ -362,30 +359,26 @@ both_stores! {
         tenant: &str,
         coverage: CoverageId,
     ) -> Result<Vec<AlikeMark>, StoreError> {
-        let known = cuts_of(connection, tenant, &[coverage.0]).await.map_err(failed)?.into_iter().next();
         let indexed = read_all(marks_of(connection, tenant, coverage.0).await.map_err(failed)?)?;
-        match known.and_then(|row| row.signatures) {
-            Some(bytes) => KeptSignatures::from_bytes(&bytes)?.with_indexed(indexed),
-            None => Ok(indexed),
-        }
+        let samples = run_sql!(query_as.fetch_all, connection, sql::SAMPLES, tenant, coverage.0).map_err(failed)?;
+        KeptSamples::from_rows(samples)?.with_indexed(indexed)
     }
 
     /// Adds marks to a coverage, which the transaction holds.
     pub(in crate::store) async fn enter_marks(
         connection: &mut Connection,
+        tenant: &str,
         coverage: i64,
         marks: &[AlikeMark],
     ) -> Result<(), TransactionError> {
-        let known: Option<Vec<u8>> =
-            run_sql!(query_scalar.fetch_optional, &mut *connection, sql::SIGNATURES, coverage)?;
-        let is_first = known.is_none();
-        let mut signatures = known.as_deref().map(KeptSignatures::from_bytes).transpose()?.unwrap_or_default();
-        signatures.add(marks);
-        run_sql!(query.execute, &mut *connection, sql::PUT_SIGNATURES, coverage, signatures.to_bytes())?;
+        let known = run_sql!(query_as.fetch_all, &mut *connection, sql::SAMPLES, tenant, coverage)?;
+        let mut samples = KeptSamples::from_rows(known)?;
+        samples.add(marks);
+        put_samples(connection, coverage, &samples).await?;
         let mut indexed: Vec<AlikeMark> = marks.iter().filter(|mark| mark.is_indexed()).copied().collect();
         indexed.sort_by_key(|mark| (mark.hash, mark.kind));
         indexed.dedup_by_key(|mark| (mark.hash, mark.kind));
-        insert_marks(connection, coverage, &indexed, is_first).await?;
+        insert_marks(connection, coverage, &indexed).await?;
         Ok(())
     }
 

@@ -313,7 +313,7 @@ both_stores! {
                 }
                 None if carried.target.is_none() => {
                     for some in hashes.read_marks().map_err(StoreError::Unread)?.chunks(HASHES_PER_CALL) {
-                        enter_marks(connection, number, some).await?;
+                        enter_marks(connection, tenant, number, some).await?;
                     }
                 }
                 // marks of the same rows are there

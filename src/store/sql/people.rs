@@ -92,14 +92,14 @@ pub(crate) const COVERAGE: &str = "\
 -- coverage
 SELECT id, job, state, ticket, body, published FROM coverages WHERE tenant = $1 AND id = $2";
 
-pub(crate) const SIGNATURES: &str = "\
--- signatures
-SELECT signatures FROM coverage_signatures WHERE coverage = $1";
+pub(crate) const COVERAGE_CUTS: &str = "\
+-- coverage_cuts
+SELECT cuts FROM coverages WHERE tenant = $1 AND id = $2";
 
-pub(crate) const PUT_SIGNATURES: &str = "\
--- put_signatures
-INSERT INTO coverage_signatures (coverage, signatures) VALUES ($1, $2)
-ON CONFLICT (coverage) DO UPDATE SET signatures = excluded.signatures";
+pub(crate) const SAMPLES: &str = "\
+-- samples
+SELECT s.sample, s.signatures FROM coverage_signatures AS s JOIN coverages AS v ON v.id = s.coverage
+WHERE v.tenant = $1 AND s.coverage = $2 ORDER BY s.sample";
 
 pub(crate) const SET_TICKET: &str = "\
 -- set_ticket

@@ -12,8 +12,8 @@ pub(in crate::store) use super::CHUNKS_PER_DELETE;
 pub(in crate::store) use super::SqliteStore as Backend;
 pub(in crate::store) use super::error::{SqliteTransactionError as TransactionError, failed};
 pub(in crate::store) use super::people::{
-    DELETE_PERSONS, LOCKED_COVERAGE, cuts_of, insert_marks, insert_persons, marks_of, persons_of, selected_coverages,
-    share_persons, share_tables,
+    DELETE_PERSONS, LOCKED_COVERAGE, insert_marks, insert_persons, marks_of, persons_of, put_samples, samples_of,
+    selected_coverages, share_persons, share_tables,
 };
 pub(in crate::store) use super::pool::run_transaction;
 pub(in crate::store) use super::queue::CLAIM;

@@ -9,9 +9,9 @@ use uuid::Uuid;
 use super::SqliteStore;
 use super::error::failed;
 use crate::people::KeyedHash;
-use crate::ports::{AlikeMark, CoverageSelection, StoreError};
+use crate::ports::{AlikeMark, CoverageSelection, SampleId, StoreError};
 use crate::store::rows::{
-    CommonMarkRow, CoverageRow, CutsRow, IndexedMarkRow, LIVE_HOLDERS, PersonRange, joined, parted,
+    CommonMarkRow, CoverageRow, IndexedMarkRow, KeptSamples, LIVE_HOLDERS, PersonRange, SampleRow, joined, parted,
 };
 
 /// The one writer needs no lock.
@@ -77,8 +77,8 @@ found AS MATERIALIZED (SELECT w.hash, (
     SELECT coverage, kind, 1 AS is_live FROM (
       SELECT a.coverage, a.kind FROM indexed_marks AS a JOIN coverages AS v ON v.id = a.coverage
       WHERE a.hash = w.hash AND v.tenant = $1 AND v.state = 'live' AND ($3 IS NULL OR a.coverage <> $3) LIMIT $4)
-    UNION ALL SELECT a.coverage, a.kind, 0 FROM indexed_marks AS a JOIN coverages AS v ON v.id = a.coverage
-    WHERE a.hash = w.hash AND v.tenant = $1 AND v.state = 'pending' AND ($3 IS NULL OR a.coverage <> $3))) AS holders
+    UNION ALL SELECT v.id, a.kind, 0 FROM coverages AS v CROSS JOIN indexed_marks AS a ON a.hash = w.hash AND a.coverage = v.id
+    WHERE v.tenant = $1 AND v.state = 'pending' AND ($3 IS NULL OR v.id <> $3))) AS holders
 FROM w WHERE EXISTS (SELECT 1 FROM indexed_marks AS e WHERE e.hash = w.hash AND ($3 IS NULL OR e.coverage <> $3)))
 SELECT json_group_array(json_array(hex(hash), json(holders))) FROM found"
 );
@@ -90,11 +90,20 @@ SELECT json_group_array(json_array(hash, kind, weight)) FROM (
 SELECT hex(a.hash) AS hash, a.kind, a.weight FROM indexed_marks AS a JOIN coverages AS v ON v.id = a.coverage
 WHERE v.tenant = $1 AND a.coverage = $2 ORDER BY a.kind, a.hash)";
 
-/// Takes a JSON list of coverages. With the signatures, so that both are of one moment.
-const COVERAGE_CUTS: &str = "\
--- coverage_cuts
-SELECT v.id, v.cuts, s.signatures FROM json_each($2) AS w CROSS JOIN coverages AS v ON v.id = w.value
-LEFT JOIN coverage_signatures AS s ON s.coverage = v.id WHERE v.tenant = $1";
+/// Takes a JSON list of coverages with numbers of samples. What is cut and the signatures are of one moment.
+const COVERAGE_SAMPLES: &str = "\
+-- coverage_samples
+SELECT v.id, w.value ->> 1 AS sample, v.cuts, s.signatures
+FROM json_each($2) AS w CROSS JOIN coverages AS v ON v.id = w.value ->> 0
+LEFT JOIN coverage_signatures AS s ON s.coverage = v.id AND s.sample = w.value ->> 1
+WHERE v.tenant = $1 ORDER BY v.id, sample";
+
+/// Takes values behind each other, and a JSON list of numbers of samples with the place and the length of their values.
+const PUT_SAMPLES: &str = "\
+-- put_samples
+INSERT INTO coverage_signatures (coverage, sample, signatures)
+SELECT $1, w.value ->> 0, substr($2, w.value ->> 1, w.value ->> 2) FROM json_each($3) AS w WHERE TRUE
+ON CONFLICT (coverage, sample) DO UPDATE SET signatures = excluded.signatures";
 
 /// Takes JSON lists of coverages and of hexadecimal datasets.
 const SELECT_COVERAGES: &str = "\
@@ -212,13 +221,29 @@ pub(in crate::store) async fn marks_of(
     Ok(found.0)
 }
 
-/// Of each sample of signatures of some coverages whether it is cut, and the signatures.
-pub(in crate::store) async fn cuts_of(
+/// Samples of coverages, by coverage and number.
+pub(in crate::store) async fn samples_of(
     connection: &mut SqliteConnection,
     tenant: &str,
-    coverages: &[i64],
-) -> Result<Vec<CutsRow>, sqlx::Error> {
-    run_sql!(query_as.fetch_all, connection, COVERAGE_CUTS, tenant, Json(coverages))
+    samples: &BTreeSet<SampleId>,
+) -> Result<Vec<SampleRow>, sqlx::Error> {
+    let samples: Vec<_> = samples.iter().map(|of| (of.coverage.0, of.sample)).collect();
+    run_sql!(query_as.fetch_all, connection, COVERAGE_SAMPLES, tenant, Json(samples))
+}
+
+/// Keeps samples of a coverage in the place of former ones.
+pub(in crate::store) async fn put_samples(
+    connection: &mut SqliteConnection,
+    coverage: i64,
+    samples: &KeptSamples,
+) -> Result<(), sqlx::Error> {
+    let (mut values, mut places) = (Vec::new(), Vec::new());
+    for (sample, value) in samples.to_rows() {
+        places.push((sample, values.len() + 1, value.len()));
+        values.extend(value);
+    }
+    run_sql!(query.execute, connection, PUT_SAMPLES, coverage, values, Json(places))?;
+    Ok(())
 }
 
 pub(in crate::store) async fn selected_coverages(
@@ -263,13 +288,11 @@ pub(in crate::store) async fn insert_persons(
     Ok(inserted.rows_affected())
 }
 
-/// Gives marks a row each, those that a coverage has already excepted. Each is looked up, also the first ones of a coverage: here
-/// that costs nothing.
+/// Gives marks a row each, those that a coverage has already excepted.
 pub(in crate::store) async fn insert_marks(
     connection: &mut SqliteConnection,
     coverage: i64,
     marks: &[AlikeMark],
-    _: bool,
 ) -> Result<(), sqlx::Error> {
     let hashes: Vec<KeyedHash> = marks.iter().map(|mark| mark.hash).collect();
     let numbers: Vec<_> = marks.iter().map(|mark| (mark.kind.number(), mark.weight)).collect();

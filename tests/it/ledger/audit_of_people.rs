@@ -32,7 +32,8 @@ const DAMAGES: &[(&str, &str)] = &[
     (
         "samples without the last signature",
         "CREATE TRIGGER damage AFTER INSERT ON coverage_signatures
-         BEGIN UPDATE coverage_signatures SET signatures = CAST(substr(signatures, 1, length(signatures) - 26) AS BLOB); END",
+         BEGIN UPDATE coverage_signatures SET signatures = CAST(substr(signatures, 1, length(signatures) - 24) AS BLOB)
+         WHERE coverage = NEW.coverage AND sample = NEW.sample; END",
     ),
     (
         "samples with a signature that is not there",
