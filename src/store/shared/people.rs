@@ -343,12 +343,15 @@ both_stores! {
         if samples.is_empty() {
             return Ok(found);
         }
+        // of the last coverage whose marks all have rows
+        let mut former: Option<(i64, Vec<AlikeMark>)> = None;
         for row in samples_of(connection, tenant, samples).await.map_err(failed)? {
-            let indexed = match row.signatures {
-                Some(_) => Vec::new(),
-                None => read_all(marks_of(connection, tenant, row.id).await.map_err(failed)?)?,
-            };
-            found.entry(CoverageId(row.id)).or_default().push(row.sample(&indexed)?);
+            if row.signatures.is_none() && former.as_ref().is_none_or(|(id, _)| *id != row.id) {
+                let marks = marks_of(connection, tenant, row.id).await.map_err(failed)?;
+                former = Some((row.id, read_all(marks)?));
+            }
+            let indexed = former.as_ref().map_or(&[][..], |(_, marks)| marks);
+            found.entry(CoverageId(row.id)).or_default().push(row.sample(indexed)?);
         }
         Ok(found)
     }
