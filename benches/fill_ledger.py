@@ -60,7 +60,7 @@ def main() -> None:
         of_nights = ({mark[0] for mark in blocks[id] + signatures[id]} for id, *_ in real)
         holders = Counter(hash for hashes in of_nights for hash in hashes)
         store.execute("DROP INDEX covered_of_coverage")
-        store.execute("DROP INDEX alike_by_coverage")
+        store.execute("DROP INDEX alike_of_coverage")
         store.execute("CREATE TEMP TABLE new_persons (hash BLOB, coverage INTEGER)")
         store.execute("CREATE TEMP TABLE new_marks (hash BLOB, coverage INTEGER, kind INTEGER, weight INTEGER)")
         for number, _ in enumerate(made, ticket + 1):
@@ -84,7 +84,7 @@ def main() -> None:
         store.execute("INSERT INTO covered SELECT ?, hash, coverage FROM new_persons ORDER BY hash", (system,))
         store.execute("INSERT OR IGNORE INTO indexed_marks SELECT hash, coverage, kind, weight FROM new_marks ORDER BY hash")
         store.execute("CREATE INDEX covered_of_coverage ON covered (coverage)")
-        store.execute("CREATE INDEX alike_by_coverage ON indexed_marks (coverage)")
+        store.execute("CREATE INDEX alike_of_coverage ON indexed_marks (coverage, kind, hash)")
         store.execute("UPDATE ticket_counters SET ticket = ticket + ? WHERE tenant = ?", (len(made), tenant))
         store.commit()
     print(max(nights, len(real)))
