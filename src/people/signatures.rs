@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use std::io;
 use std::ops::Range;
 
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD_NO_PAD;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
@@ -32,11 +34,59 @@ const MIN_COLUMNS_TO_LEAVE_OUT: usize = 3;
 
 /// The lowest signatures of one kind.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(try_from = "StoredSample", into = "StoredSample")]
 pub struct SignatureSample {
     /// Each with the number of its rows, in order.
     pub lowest: Vec<Signature>,
     /// Whether the table has signatures above these.
     pub is_cut: bool,
+}
+
+/// A sample as evidence keeps it: most of a document of evidence are the hashes of signatures.
+#[derive(Serialize, Deserialize)]
+#[serde(untagged)]
+enum StoredSample {
+    Joined {
+        /// Sixteen bytes for each hash, in order, in Base64.
+        hashes: String,
+        rows: Vec<u64>,
+        is_cut: bool,
+    },
+    /// Of evidence from before these were joined.
+    Listed { lowest: Vec<Signature>, is_cut: bool },
+}
+
+#[derive(Debug, thiserror::Error)]
+enum StoredSampleError {
+    #[error("the hashes of a sample are not Base64")]
+    Encoding(#[from] base64::DecodeError),
+    #[error("a sample has other numbers of hashes and of rows")]
+    Cut,
+}
+
+impl From<SignatureSample> for StoredSample {
+    fn from(SignatureSample { lowest, is_cut }: SignatureSample) -> Self {
+        let hashes: Vec<u8> = lowest.iter().flat_map(|signature| signature.hash.to_bytes()).collect();
+        let rows = lowest.iter().map(|signature| signature.rows).collect();
+        Self::Joined { hashes: STANDARD_NO_PAD.encode(hashes), rows, is_cut }
+    }
+}
+
+impl TryFrom<StoredSample> for SignatureSample {
+    type Error = StoredSampleError;
+
+    fn try_from(stored: StoredSample) -> Result<Self, StoredSampleError> {
+        let (hashes, rows, is_cut) = match stored {
+            StoredSample::Listed { lowest, is_cut } => return Ok(Self { lowest, is_cut }),
+            StoredSample::Joined { hashes, rows, is_cut } => (STANDARD_NO_PAD.decode(hashes)?, rows, is_cut),
+        };
+        let (hashes, rest) = hashes.as_chunks::<16>();
+        if !rest.is_empty() || hashes.len() != rows.len() {
+            return Err(StoredSampleError::Cut);
+        }
+        let signature = |(hash, rows): (&[u8; 16], u64)| Signature { hash: KeyedHash::from_bytes(*hash), rows };
+        Ok(Self { lowest: hashes.iter().zip(rows).map(signature).collect(), is_cut })
+    }
 }
 
 /// What some rows have in common.
@@ -232,6 +282,7 @@ fn have_common_twins(own: &SignatureSample, theirs: &SignatureSample) -> bool {
 mod tests {
     use num_bigint::BigUint;
     use proptest::prelude::*;
+    use serde_json::json;
 
     use super::*;
 
@@ -263,6 +314,25 @@ mod tests {
     fn sample(signatures: &[(u128, u64)]) -> SignatureSample {
         let signature = |(hash, rows): &(u128, u64)| Signature { hash: KeyedHash(*hash), rows: *rows };
         SignatureSample { lowest: signatures.iter().map(signature).collect(), is_cut: false }
+    }
+
+    #[test]
+    fn samples_are_read_as_they_were_kept() {
+        let own = SignatureSample { is_cut: true, ..sample(&[(7, 1), (u128::MAX, 300)]) };
+        let kept = serde_json::to_value(&own).unwrap();
+        let joined = json!({"hashes": "AAAAAAAAAAAAAAAAAAAAB/////////////////////8", "rows": [1, 300], "is_cut": true});
+        assert_eq!(kept, joined);
+        let former = json!({"lowest": own.lowest, "is_cut": true});
+        for stored in [kept, former] {
+            assert_eq!(serde_json::from_value::<SignatureSample>(stored).unwrap(), own);
+        }
+        let empty = sample(&[]);
+        assert_eq!(serde_json::from_value::<SignatureSample>(serde_json::to_value(&empty).unwrap()).unwrap(), empty);
+        for (member, wrong) in [("rows", json!([1])), ("hashes", json!("AAAA")), ("hashes", json!("?"))] {
+            let mut stored = joined.clone();
+            stored[member] = wrong;
+            assert!(serde_json::from_value::<SignatureSample>(stored).is_err(), "{member}");
+        }
     }
 
     #[test]
