@@ -274,6 +274,8 @@ pub(crate) async fn marks_are_read_as_they_were_written(bench: &impl Bench) {
     assert_eq!(samples[..], [first, second]);
     let one = store.select_coverages(TENANT, 0, &sampled(&[(id, 1)])).await.unwrap();
     assert_eq!(one.samples, BTreeMap::from([(id, samples[1..].to_vec())]));
+    let replaced = store.select_coverages(TENANT, 0, &sampled(&[(id, 2)])).await.unwrap();
+    assert_eq!(replaced.samples, BTreeMap::from([(id, vec![])]), "no sample that the coverage does not have");
     assert!(store.select_coverages("x", 0, &sampled(&[(id, 0)])).await.unwrap().samples.is_empty());
     assert_eq!(store.sample_cuts(TENANT, id).await.unwrap(), [false, true]);
     assert!(matches!(store.sample_cuts("x", id).await, Err(StoreError::NotFound)));

@@ -69,15 +69,15 @@ pub(in crate::store) struct SampleRow {
 }
 
 impl SampleRow {
-    /// The sample, given the marks of the coverage that have rows where it has no value.
-    pub(in crate::store) fn sample(&self, indexed: &[AlikeMark]) -> Result<SignatureSample, StoreError> {
+    /// The sample, given the marks of the coverage that have rows where it has no value; none if the coverage has fewer samples.
+    /// Those of a chain are replaced by those of its next night, which may have fewer columns.
+    pub(in crate::store) fn sample(&self, indexed: &[AlikeMark]) -> Result<Option<SignatureSample>, StoreError> {
         let number: u16 = number(self.sample)?;
-        let is_cut = self.cuts.get(usize::from(number)).copied();
-        let is_cut = is_cut.ok_or_else(|| StoreError::corrupt("a sample too many"))?;
+        let Some(&is_cut) = self.cuts.get(usize::from(number)) else { return Ok(None) };
         let own = indexed.iter().filter(|mark| mark.kind == AlikeKind::Signature(number));
         let of_rows = own.map(|mark| Signature { hash: mark.hash, rows: mark.weight });
         let lowest = self.signatures.as_deref().map_or_else(|| Ok(of_rows.collect()), signatures_in)?;
-        Ok(SignatureSample { lowest, is_cut })
+        Ok(Some(SignatureSample { lowest, is_cut }))
     }
 }
 

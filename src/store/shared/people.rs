@@ -351,7 +351,7 @@ both_stores! {
                 former = Some((row.id, read_all(marks)?));
             }
             let indexed = former.as_ref().map_or(&[][..], |(_, marks)| marks);
-            found.entry(CoverageId(row.id)).or_default().push(row.sample(indexed)?);
+            found.entry(CoverageId(row.id)).or_default().extend(row.sample(indexed)?);
         }
         Ok(found)
     }
