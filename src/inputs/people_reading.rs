@@ -4,7 +4,6 @@
 //! other, hence a reading is kept while nothing changes it. Which coverages stand, and what was declared, is read at each
 //! look.
 
-use std::borrow::Borrow;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt;
@@ -27,7 +26,7 @@ use crate::ports::{
 /// Coverages of which samples of signatures are read: those with most common signatures.
 const MAX_READ_COVERAGES: usize = 8;
 
-/// Coverages that are named by their signatures: most are left out as they are not alike before samples are read.
+/// Most coverages that are named by their signatures. Not all of them stand before the ticket of a job.
 const MAX_NEAREST: usize = 64;
 
 /// How often the ledger is read again for one look, as it changed meanwhile.
@@ -118,8 +117,9 @@ struct PeopleReading {
     persons: BTreeMap<CoverageId, BTreeMap<String, u64>>,
     /// Those whose blocks say that they are of the same people.
     by_blocks: BTreeSet<CoverageId>,
-    /// Those of which enough twins of one sample were found, and that share no person: exact evidence goes before what cells say.
-    by_twins: BTreeMap<CoverageId, FoundSamples>,
+    /// Those of which enough twins of one sample were found, most first, and that share no person: exact evidence goes before what
+    /// cells say.
+    by_twins: Vec<(CoverageId, FoundSamples)>,
     /// Whether they do, where the samples were read.
     by_rows: Mutex<BTreeMap<CoverageId, bool>>,
 }
@@ -174,7 +174,9 @@ impl PeopleReading {
             found.samples.insert(sample);
             found.most = found.most.max(number);
         }
-        self.by_twins = nearest_first(by_twins).into_iter().take(MAX_NEAREST).collect();
+        self.by_twins = by_twins.into_iter().collect();
+        self.by_twins.sort_by_key(|(_, found)| Reverse(found.most));
+        self.by_twins.truncate(MAX_NEAREST);
         Ok(())
     }
 
@@ -188,13 +190,12 @@ impl PeopleReading {
 
     /// Which of these coverages are alike, or which samples have to be read first: of those with most common signatures.
     fn resemblances(&self, among: &BTreeSet<CoverageId>) -> Result<BTreeMap<CoverageId, Resemblance>, Unread> {
-        let mut nearest = nearest_first(&self.by_twins);
-        nearest.retain(|(id, _)| among.contains(id));
+        let nearest = self.by_twins.iter().filter(|(id, _)| among.contains(id)).take(MAX_READ_COVERAGES);
         let by_blocks = among.intersection(&self.by_blocks).map(|id| (*id, Resemblance::Blocks));
         let mut found: BTreeMap<CoverageId, Resemblance> = by_blocks.collect();
         let by_rows = self.by_rows.lock().unwrap_or_else(PoisonError::into_inner);
         let mut unread = BTreeSet::new();
-        for (id, of) in nearest.into_iter().take(MAX_READ_COVERAGES).filter(|(id, _)| !self.by_blocks.contains(id)) {
+        for (id, of) in nearest.filter(|(id, _)| !self.by_blocks.contains(id)) {
             match by_rows.get(id) {
                 Some(true) => drop(found.insert(*id, Resemblance::Rows)),
                 Some(false) => {}
@@ -212,7 +213,7 @@ impl PeopleReading {
 
     /// The coverages that have something in common.
     fn candidates(&self) -> BTreeSet<CoverageId> {
-        self.persons.keys().chain(&self.by_blocks).chain(self.by_twins.keys()).copied().collect()
+        self.persons.keys().chain(&self.by_blocks).chain(self.by_twins.iter().map(|(id, _)| id)).copied().collect()
     }
 
     fn named(&self) -> usize {
@@ -238,13 +239,6 @@ impl PeopleReading {
 
 /// Samples that are needed.
 struct Unread(BTreeSet<SampleId>);
-
-/// Coverages, those with most signatures of one sample first.
-fn nearest_first<K: Ord + Copy, F: Borrow<FoundSamples>>(found: impl IntoIterator<Item = (K, F)>) -> Vec<(K, F)> {
-    let mut nearest: Vec<(K, F)> = found.into_iter().collect();
-    nearest.sort_by_key(|(id, found)| (Reverse(found.borrow().most), *id));
-    nearest
-}
 
 /// Coverages as they stand to the rows of a job.
 #[derive(Clone, PartialEq, Debug, Default)]
