@@ -66,8 +66,8 @@ WHERE coverage = $2 AND EXISTS (SELECT 1 FROM coverages WHERE id = $2 AND tenant
 ORDER BY hash LIMIT $5)";
 
 /// A mark that as many live coverages have as the limit says nothing of any, hence no more of these are read; without a bound,
-/// the marks of small domains would grow with each night. Nearly all that are asked for are nowhere: of these no list is begun. In
-/// one row: each row that is fetched wakes the thread of the caller.
+/// the marks of small domains would grow with each night. Nearly all that are asked for are nowhere: of these no list is begun. A
+/// cross join keeps its order: from the few that have the mark, and from the few that are announced. In one row: each row that is fetched wakes the thread of the caller.
 const COMMON_MARKS: &str = of_hashes!(
     "common_marks",
     "$2",
@@ -75,7 +75,7 @@ const COMMON_MARKS: &str = of_hashes!(
 found AS MATERIALIZED (SELECT w.hash, (
   SELECT json_group_array(json_array(coverage, kind, is_live)) FROM (
     SELECT coverage, kind, 1 AS is_live FROM (
-      SELECT a.coverage, a.kind FROM indexed_marks AS a JOIN coverages AS v ON v.id = a.coverage
+      SELECT a.coverage, a.kind FROM indexed_marks AS a CROSS JOIN coverages AS v ON v.id = a.coverage
       WHERE a.hash = w.hash AND v.tenant = $1 AND v.state = 'live' AND ($3 IS NULL OR a.coverage <> $3) LIMIT $4)
     UNION ALL SELECT v.id, a.kind, 0 FROM coverages AS v CROSS JOIN indexed_marks AS a ON a.hash = w.hash AND a.coverage = v.id
     WHERE v.tenant = $1 AND v.state = 'pending' AND ($3 IS NULL OR v.id <> $3))) AS holders
