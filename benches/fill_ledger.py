@@ -15,7 +15,6 @@ import uuid
 from collections import Counter
 from itertools import groupby
 
-
 #: A signature as it is kept: its hash, and its rows.
 SIGNATURE = struct.Struct(">16sQ")
 

@@ -30,6 +30,11 @@ const DAMAGES: &[(&str, &str)] = &[
          BEGIN DELETE FROM indexed_marks WHERE hash = NEW.hash; END",
     ),
     (
+        "a coverage without samples",
+        "CREATE TRIGGER damage AFTER INSERT ON coverage_signatures
+         BEGIN DELETE FROM coverage_signatures WHERE coverage = NEW.coverage; END",
+    ),
+    (
         "samples without the last signature",
         "CREATE TRIGGER damage AFTER INSERT ON coverage_signatures
          BEGIN UPDATE coverage_signatures SET signatures = CAST(substr(signatures, 1, length(signatures) - 24) AS BLOB)
