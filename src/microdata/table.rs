@@ -119,6 +119,8 @@ impl Codes {
         match self {
             Self::U8(mut codes) if domain <= 0x100 => {
                 codes.iter_mut().for_each(|code| *code = map[usize::from(*code)] as u8);
+                // a list that grew has room for half as many again
+                codes.shrink_to_fit();
                 Self::U8(codes)
             }
             wider => Self::collect(domain, wider.iter().map(|code| map[code as usize])),

@@ -1,4 +1,4 @@
-//! Tuples of few bits as words, which are sorted digit by digit where a hash table would miss the caches.
+//! Tuples of few bits as words, which are sorted where a hash table would miss the caches.
 //!
 //! A large table is taken in pieces: rows that agree in all columns but one are in the same piece, whatever pieces the codes of another
 //! column make. So the lists of words stay short, and processors take pieces side by side.
@@ -87,6 +87,7 @@ impl CountedTuples {
             row += rows;
         }
         words.truncate(tuples);
+        words.shrink_to_fit();
         Self::Narrow { words, row_bits }
     }
 
@@ -290,20 +291,19 @@ impl<'a> PackedRows<'a> {
                 end += fields.last().map_or(0, |field: &WordField| field.bits);
             }
             let group = WordField::above(end, keys(PieceKey::Group));
-            let rows = match pieces {
-                Some(pieces) => self.rows_with(pieces.key, keys(pieces.key)),
-                None => (0..self.rows as u32).collect(),
-            };
-            let mut words = vec![0; rows.len()];
+            let rows = pieces.map(|pieces| self.rows_with(pieces.key, keys(pieces.key)));
+            let mut words = vec![0; rows.as_ref().map_or(self.rows, Vec::len)];
+            let of = rows.as_deref();
             if let Some(groups) = self.groups {
-                write(&mut words, &rows, groups.of_row(), group, control)?;
+                write(&mut words, of, groups.of_row(), group, control)?;
             }
             for (&column, &field) in turn.order.iter().zip(&fields) {
-                with_codes!(&self.columns[column].codes, codes => write(&mut words, &rows, codes, field, control)?);
+                with_codes!(&self.columns[column].codes, codes => write(&mut words, of, codes, field, control)?);
             }
             drop(rows);
-            let whole = WordField { shift: 0, bits: group.end(), least: 0 };
-            sort_by_field(&mut words, whole, |word| *word, control)?;
+            control.check()?;
+            // in place, and as fast as digit by digit: the words of all rows are the largest list of a verification
+            words.sort_unstable();
             let tuples = CountedTuples::new(words, group.end());
             Ok((tuples.unique(), tuples.inferred(&fields[..turn.inferred], control)?))
         });
@@ -342,10 +342,10 @@ fn rows_between<T: Copy + Into<u64>>(codes: &[T], keys: KeyRange) -> Vec<u32> {
     rows
 }
 
-/// Writes the codes of some rows into their words.
+/// Writes the codes of some rows, or of all, into their words.
 fn write<T: Copy + Into<u64> + Sync>(
     words: &mut [u64],
-    rows: &[u32],
+    rows: Option<&[u32]>,
     codes: &[T],
     field: WordField,
     control: &Control,
@@ -354,10 +354,15 @@ fn write<T: Copy + Into<u64> + Sync>(
     if field.bits == 0 {
         return Ok(());
     }
-    words.par_chunks_mut(Control::STRIDE).zip(rows.par_chunks(Control::STRIDE)).try_for_each(|(words, rows)| {
+    let placed = |code: T| (code.into() - u64::from(field.least)) << field.shift;
+    words.par_chunks_mut(Control::STRIDE).enumerate().try_for_each(|(at, words)| {
         control.check()?;
-        for (word, row) in words.iter_mut().zip(rows) {
-            *word |= (codes[*row as usize].into() - u64::from(field.least)) << field.shift;
+        let range = at * Control::STRIDE..at * Control::STRIDE + words.len();
+        match rows {
+            Some(rows) => {
+                words.iter_mut().zip(&rows[range]).for_each(|(word, row)| *word |= placed(codes[*row as usize]));
+            }
+            None => words.iter_mut().zip(&codes[range]).for_each(|(word, code)| *word |= placed(*code)),
         }
         Ok(())
     })
