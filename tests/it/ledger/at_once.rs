@@ -72,6 +72,47 @@ async fn jobs_at_once_publish_no_person_twice_on_postgres() {
     }
 }
 
+/// Copies of one table, each with keys of its own, as if it were of another hospital. None is published when they are submitted.
+async fn publishes_a_single_copy(store: TestStore) {
+    let server = store.serve(|config: &mut Config| config.workers = JOBS).await;
+    clinic(&server).await;
+    let mut copies = Vec::new();
+    for key in ('a'..).take(JOBS as usize) {
+        let rows = patients(0..300, HEADER).replace("\np", &format!("\n{key}"));
+        copies.push(text(&server.upload("population=clinic", rows).await.ok(201)["id"]));
+    }
+    let job = |copy: &String| {
+        let (client, copy) = (Client::new(server.base.clone()), copy.clone());
+        tokio::spawn(async move {
+            let answer = client.job(&copy, json!({"unlisted": "drop", "method": versatile(&["age -> dx"])})).await;
+            if answer.status == 200 { answer.ok(200) } else { json!({"problem": answer.problem(409, "people-alike")}) }
+        })
+    };
+    let mut published = 0;
+    for job in copies.iter().map(job).collect::<Vec<_>>() {
+        let job = job.await.unwrap();
+        if job["status"] == "succeeded" {
+            published += 1;
+        } else {
+            assert_eq!(kind(&job["problem"]), "people-alike", "{job:#}");
+        }
+    }
+    assert_eq!(published, 1, "a single one of the copies is published");
+    server.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn copies_at_once_do_not_hide_each_other() {
+    publishes_a_single_copy(TestStore::embedded()).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn copies_at_once_do_not_hide_each_other_on_postgres() {
+    if let Some(store) = TestStore::shared().await {
+        publishes_a_single_copy(store).await;
+    }
+}
+
 fn ndjson(csv: &str) -> String {
     let mut lines = csv.lines().map(|line| line.split(',').collect::<Vec<_>>());
     let names = lines.next().unwrap();
