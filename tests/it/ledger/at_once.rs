@@ -11,6 +11,8 @@ use crate::support::stores::TestStore;
 
 const UPLOADS: u32 = 16;
 const JOBS: u32 = 8;
+/// More than a mark may have coverages and still be attributed to one of them.
+const COPIES: u32 = 16;
 
 fn newcomers() -> Value {
     json!({"people": "unpublished", "unlisted": "drop", "method": versatile(&["age -> dx"])})
@@ -74,10 +76,10 @@ async fn jobs_at_once_publish_no_person_twice_on_postgres() {
 
 /// Copies of one table, each with keys of its own, as if it were of another hospital. None is published when they are submitted.
 async fn publishes_a_single_copy(store: TestStore) {
-    let server = store.serve(|config: &mut Config| config.workers = JOBS).await;
+    let server = store.serve(|config: &mut Config| config.workers = COPIES).await;
     clinic(&server).await;
     let mut copies = Vec::new();
-    for key in ('a'..).take(JOBS as usize) {
+    for key in ('a'..).take(COPIES as usize) {
         let rows = patients(0..300, HEADER).replace("\np", &format!("\n{key}"));
         copies.push(text(&server.upload("population=clinic", rows).await.ok(201)["id"]));
     }
