@@ -7,6 +7,7 @@ mod boxes;
 mod cells;
 mod columns;
 mod corruption;
+mod counted_tuples;
 mod decomposed;
 mod differential;
 mod entropy;
