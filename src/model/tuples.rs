@@ -87,42 +87,39 @@ impl<'a> PackedRows<'a> {
 
     /// The distinct tuples, and where words hold the columns of `order`, of which the first has the lowest bits.
     fn tuples(&self, order: &[usize], control: &Control) -> Result<(CountedTuples, Vec<WordField>), Cancelled> {
-        let mut words = vec![0; self.rows];
         let mut fields = Vec::with_capacity(order.len());
         let mut end = 0;
         for &column in order {
-            let Column { domain, codes } = self.columns[column];
-            let field = WordField { shift: end, bits: bits(domain.len()) };
-            with_codes!(codes, codes => write(&mut words, codes, field, control)?);
-            end = field.end();
-            fields.push(field);
+            fields.push(WordField { shift: end, bits: bits(self.columns[column].domain.len()) });
+            end += fields.last().map_or(0, |field: &WordField| field.bits);
         }
-        if let Some(groups) = self.groups {
-            write(&mut words, groups.of_row(), WordField { shift: end, bits: self.group_bits() }, control)?;
-        }
-        control.check()?;
+        let of_group = WordField { shift: end, bits: self.group_bits() };
+        let mut words = vec![0; self.rows];
+        words.par_chunks_mut(Control::STRIDE).enumerate().try_for_each(|(at, words)| {
+            control.check()?;
+            let rows = at * Control::STRIDE..at * Control::STRIDE + words.len();
+            // a fresh page that is read before it is written is made twice, and other processors wait for it
+            words.fill(0);
+            for (&column, &field) in order.iter().zip(&fields) {
+                with_codes!(&self.columns[column].codes, codes => write(words, &codes[rows.clone()], field));
+            }
+            if let Some(groups) = self.groups {
+                write(words, &groups.of_row()[rows], of_group);
+            }
+            Ok(())
+        })?;
         // in place: the words of all rows are the largest list of a verification
-        words.par_sort_unstable();
+        words.sort_unstable();
         Ok((CountedTuples::new(words, self.used()), fields))
     }
 }
 
-/// Writes the codes of all rows into their words.
-fn write<T: Copy + Into<u64> + Sync>(
-    words: &mut [u64],
-    codes: &[T],
-    field: WordField,
-    control: &Control,
-) -> Result<(), Cancelled> {
+/// Writes codes into the words of their rows.
+fn write<T: Copy + Into<u64>>(words: &mut [u64], codes: &[T], field: WordField) {
     // no shift is too large for a field with bits
-    if field.bits == 0 {
-        return Ok(());
-    }
-    words.par_chunks_mut(Control::STRIDE).zip(codes.par_chunks(Control::STRIDE)).try_for_each(|(words, codes)| {
-        control.check()?;
+    if field.bits > 0 {
         words.iter_mut().zip(codes).for_each(|(word, &code)| *word |= code.into() << field.shift);
-        Ok(())
-    })
+    }
 }
 
 #[cfg(test)]

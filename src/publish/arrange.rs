@@ -112,6 +112,8 @@ fn packed<W: PackedTuple>(rows: usize, columns: &[&Column], control: &Control) -
     words.par_chunks_mut(Control::STRIDE).enumerate().try_for_each(|(at, words)| {
         control.check()?;
         let rows = at * Control::STRIDE..at * Control::STRIDE + words.len();
+        // a fresh page that is read before it is written is made twice, and other processors wait for it
+        words.fill(W::default());
         for column in columns.iter().filter(|column| width(column) > 0) {
             let width = width(column);
             with_codes!(&column.codes, codes => {
