@@ -56,7 +56,6 @@ impl ListedTuple for u64 {
     }
 }
 
-/// Of words that leave no room for the number.
 impl ListedTuple for CountedTuple {
     #[inline]
     fn counted(self, _: u32) -> CountedTuple {
@@ -68,12 +67,15 @@ impl ListedTuple for CountedTuple {
 pub(super) struct CountedTuples {
     /// Bits of a word that are used.
     used: u32,
+    /// Bits for the number of rows behind a narrow word.
     row_bits: u32,
     list: TupleList,
 }
 
 enum TupleList {
+    /// Each word stands above the number of its rows.
     Narrow(Vec<u64>),
+    /// Words that leave no room for the number.
     Wide(Vec<CountedTuple>),
 }
 
