@@ -37,7 +37,7 @@ impl ColumnBuilder {
         // a chunk is small, so that checking after it suffices
         self.limits.check_dictionary(&self.interner)?;
         self.missing |= chunk.missing() > 0;
-        self.codes.extend_mapped(self.interner.len() + 1, chunk.codes(), &map);
+        self.codes.extend_mapped(self.interner.len() + 1, chunk.codes(), |code| map[code]);
         Ok(())
     }
 

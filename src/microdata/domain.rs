@@ -44,6 +44,12 @@ impl Arena {
         self.ends.push(self.bytes.len());
     }
 
+    /// Forgets all values, and keeps their room.
+    pub(crate) fn clear(&mut self) {
+        self.bytes.clear();
+        self.ends.clear();
+    }
+
     /// The value at `index`.
     #[must_use]
     pub fn get(&self, index: usize) -> &[u8] {

@@ -83,13 +83,13 @@ impl Codes {
         }
     }
 
-    /// Appends `map` of each of `codes`, and widens for a domain of `domain` codes.
-    pub fn extend_mapped(&mut self, domain: usize, codes: &Self, map: &[u32]) {
+    /// Appends what `map` gives for each of `codes`, and widens for a domain of `domain` codes.
+    pub fn extend_mapped(&mut self, domain: usize, codes: &Self, map: impl Fn(usize) -> u32) {
         self.widen(domain);
         with_codes!(codes, new => match self {
-            Self::U8(all) => all.extend(new.iter().map(|&code| map[code as usize] as u8)),
-            Self::U16(all) => all.extend(new.iter().map(|&code| map[code as usize] as u16)),
-            Self::U32(all) => all.extend(new.iter().map(|&code| map[code as usize])),
+            Self::U8(all) => all.extend(new.iter().map(|&code| map(code as usize) as u8)),
+            Self::U16(all) => all.extend(new.iter().map(|&code| map(code as usize) as u16)),
+            Self::U32(all) => all.extend(new.iter().map(|&code| map(code as usize))),
         });
     }
 

@@ -279,7 +279,7 @@ fn read_part(
         dictionary.missing |= cells.missing() > 0;
         let values = cells.values().iter().map(|value| dictionary.interner.intern(value) + 1);
         let map: Vec<u32> = std::iter::once(0).chain(values).collect();
-        columns[number].extend_mapped(dictionary.interner.len() + 1, cells.codes(), &map);
+        columns[number].extend_mapped(dictionary.interner.len() + 1, cells.codes(), |code| map[code]);
     })?;
     let (labels, unranked) = (Arc::new(labels), wanted.into_iter().zip(columns).collect());
     Ok(PartCells { labels, unranked, columns: Vec::new(), counterfeits: PartCounterfeits::declared(part) })

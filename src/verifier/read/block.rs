@@ -81,6 +81,7 @@ impl BlockParser {
         };
         if fault.is_some() {
             self.batches.iter_mut().for_each(Vec::clear);
+            self.dictionaries.iter_mut().for_each(BlockDictionary::forget);
         }
         self.flush(&known, &mut codes);
         let others = self.dictionaries.iter_mut().map(BlockDictionary::take);
@@ -115,15 +116,19 @@ impl BlockParser {
                 return Err(RowFault::Malformed);
             }
             let missing = !quoted && if is_single { null == Some(bytes) } else { bytes.is_empty() };
-            batch.push(if missing { dictionary.missing(known) } else { dictionary.code(known, bytes, ends) });
+            match missing {
+                true => batch.push(dictionary.missing(known)),
+                false => dictionary.push(known, bytes, ends, batch),
+            }
         }
         Ok(())
     }
 
     /// Moves the batches to the codes, which widen with the dictionaries.
     fn flush(&mut self, known: &[&PartDictionary<'_>], codes: &mut [Codes]) {
-        let columns = self.dictionaries.iter().zip(known).zip(&mut self.batches);
+        let columns = self.dictionaries.iter_mut().zip(known).zip(&mut self.batches);
         for (((dictionary, known), batch), codes) in columns.zip(codes) {
+            dictionary.resolve(known, batch);
             codes.extend_narrowed(dictionary.len(known), batch);
             batch.clear();
         }

@@ -55,9 +55,19 @@ impl<'a> PartDictionary<'a> {
         })
     }
 
+    /// The code that a value has, if it has one: other values may get it too.
+    fn likely(&self, value: &[u8]) -> Option<u32> {
+        self.table.find(self.hasher.hash_one(value), |_| true).copied()
+    }
+
+    /// The text of `code`, which is not that of the missing value.
+    fn text(&self, code: u32) -> &[u8] {
+        value_of(self.domain, self.base, &self.extra, code)
+    }
+
     /// The code of a value, if it has one.
     fn find(&self, value: &[u8]) -> Option<u32> {
-        let same = |&code: &u32| value_of(self.domain, self.base, &self.extra, code) == value;
+        let same = |&code: &u32| self.text(code) == value;
         self.table.find(self.hasher.hash_one(value), same).copied()
     }
 
@@ -83,7 +93,7 @@ impl<'a> PartDictionary<'a> {
 
     /// The value of `code`; `None` for the missing value.
     pub(in crate::verifier) fn value(&self, code: u32) -> Option<&[u8]> {
-        (self.missing != Some(code)).then(|| value_of(self.domain, self.base, &self.extra, code))
+        (self.missing != Some(code)).then(|| self.text(code))
     }
 
     fn extra_values(&self) -> impl Iterator<Item = &[u8]> {
@@ -125,6 +135,8 @@ fn value_of<'v>(domain: Option<&'v Domain>, base: u32, extra: &'v Arena, code: u
 /// Codes of the cells of a block: those of a dictionary, and following ones for what it lacks.
 pub(in crate::verifier) struct BlockDictionary {
     recent: Vec<DictionarySlot>,
+    /// The rows of a batch whose codes are still to be found, and their values.
+    unresolved: (Vec<u32>, Arena),
     /// Values that the dictionary lacks.
     others: Interner,
     lacks_missing: bool,
@@ -147,29 +159,61 @@ impl BlockDictionary {
         // four slots for every expected value
         let slots = known.domain.map_or(256, |domain| 4 * domain.len()).next_power_of_two().min(Self::RECENT);
         let empty = DictionarySlot { ends: ValueKey::from_bytes(b""), length: 0, code: 0 };
-        Self { recent: vec![empty; slots], others: Interner::default(), lacks_missing: false }
+        let (others, unresolved) = (Interner::default(), (Vec::new(), Arena::default()));
+        Self { recent: vec![empty; slots], unresolved, others, lacks_missing: false }
     }
 
-    /// The code of a value, given with its key.
+    /// Appends the code of a value, given with its key, to a batch. Unless it was seen lately, the code is right once the batch is
+    /// resolved.
     #[inline]
-    pub(in crate::verifier) fn code(&mut self, known: &PartDictionary<'_>, value: &[u8], ends: ValueKey) -> u32 {
-        let slot = ends.slot(self.recent.len());
-        let length = value.len() as u32 + 1;
-        let found = self.recent[slot];
-        let alike = found.ends == ends && found.length == length;
-        if alike && (value.len() <= 16 || self.value(known, found.code) == value) {
-            return found.code;
+    pub(in crate::verifier) fn push(
+        &mut self,
+        known: &PartDictionary<'_>,
+        value: &[u8],
+        ends: ValueKey,
+        batch: &mut Vec<u32>,
+    ) {
+        let found = self.recent[ends.slot(self.recent.len())];
+        let alike = found.ends == ends && found.length == value.len() as u32 + 1;
+        if !alike || value.len() > 16 && self.value(known, found.code) != value {
+            self.unresolved.0.push(batch.len() as u32);
+            self.unresolved.1.push(value);
         }
-        // the code after those of the dictionary is that of a missing value
-        let code = known.find(value).unwrap_or_else(|| known.len() as u32 + 1 + self.others.intern(value));
-        self.recent[slot] = DictionarySlot { ends, length, code };
-        code
+        batch.push(found.code);
+    }
+
+    /// Finds the codes that a batch lacks.
+    pub(in crate::verifier) fn resolve(&mut self, known: &PartDictionary<'_>, batch: &mut [u32]) {
+        let (rows, values) = std::mem::take(&mut self.unresolved);
+        // each step waits for memory: the processor lets many values wait at the same time
+        let likely: Vec<Option<u32>> = values.iter().map(|value| known.likely(value)).collect();
+        for ((&row, value), likely) in rows.iter().zip(values.iter()).zip(likely) {
+            let found = match likely {
+                Some(code) if known.text(code) == value => Some(code),
+                Some(_) => known.find(value),
+                None => None,
+            };
+            // the code after those of the dictionary is that of a missing value
+            let code = found.unwrap_or_else(|| known.len() as u32 + 1 + self.others.intern(value));
+            let ends = ValueKey::from_bytes(value);
+            let slot = ends.slot(self.recent.len());
+            self.recent[slot] = DictionarySlot { ends, length: value.len() as u32 + 1, code };
+            batch[row as usize] = code;
+        }
+        self.unresolved = (rows, values);
+        self.forget();
+    }
+
+    /// Forgets the values of a batch that is given up.
+    pub(in crate::verifier) fn forget(&mut self) {
+        self.unresolved.0.clear();
+        self.unresolved.1.clear();
     }
 
     fn value<'v>(&'v self, known: &'v PartDictionary<'_>, code: u32) -> &'v [u8] {
         match code.checked_sub(known.len() as u32 + 1) {
             Some(other) => self.others.values().get(other as usize),
-            None => value_of(known.domain, known.base, &known.extra, code),
+            None => known.text(code),
         }
     }
 
@@ -261,7 +305,10 @@ mod tests {
     }
 
     fn block_code(block: &mut BlockDictionary, known: &PartDictionary<'_>, value: &str) -> u32 {
-        block.code(known, value.as_bytes(), ValueKey::from_bytes(value.as_bytes()))
+        let mut batch = Vec::new();
+        block.push(known, value.as_bytes(), ValueKey::from_bytes(value.as_bytes()), &mut batch);
+        block.resolve(known, &mut batch);
+        batch[0]
     }
 
     #[test]
@@ -279,5 +326,22 @@ mod tests {
         assert_eq!((found, block.missing(&known)), ([3, 6, 1, 4], 2));
         assert_eq!(block.take().added(&mut known), [0, 5]);
         assert_eq!((block.take().added(&mut known), block.len(&known)), (vec![], 6));
+    }
+
+    #[test]
+    fn batches_have_the_codes_of_single_values() {
+        let known: Vec<String> = (1000..3000).map(|number| number.to_string()).collect();
+        let domain = domain(AttributeType::Text, false, &known.iter().map(String::as_str).collect::<Vec<_>>());
+        let known = PartDictionary::new(Some(&domain), None);
+        let texts: Vec<String> = (0..6000).map(|number| format!("{:04}", number * 7 % 3000)).collect();
+        let (mut batched, mut single) = (BlockDictionary::new(&known), BlockDictionary::new(&known));
+        let mut batch = Vec::new();
+        for text in &texts {
+            batched.push(&known, text.as_bytes(), ValueKey::from_bytes(text.as_bytes()), &mut batch);
+        }
+        batched.resolve(&known, &mut batch);
+        assert_eq!(batch, texts.iter().map(|text| block_code(&mut single, &known, text)).collect::<Vec<_>>());
+        // 0000, 0007 and 1001
+        assert_eq!([0, 1, 143].map(|at| batch[at]), [2001, 2002, 1]);
     }
 }

@@ -172,8 +172,8 @@ impl<'a> ColumnParser<'a> {
     /// Appends the cells of a block.
     fn add(&mut self, cells: &BlockColumn, known: usize) {
         let others = cells.others.added(&mut self.dictionary);
-        let map: Vec<u32> = (0..known as u32).chain(others).collect();
-        self.codes.extend_mapped(self.dictionary.len(), &cells.codes, &map);
+        let of_part = |code: usize| code.checked_sub(known).map_or(code as u32, |other| others[other]);
+        self.codes.extend_mapped(self.dictionary.len(), &cells.codes, of_part);
     }
 }
 
