@@ -79,6 +79,20 @@ impl Arena {
         (0..self.len()).into_par_iter().with_min_len(least).map(|index| self.get(index))
     }
 
+    /// How many bytes all values begin with.
+    fn shared_prefix(&self) -> usize {
+        let mut values = self.iter();
+        let Some(first) = values.next() else { return 0 };
+        let mut shared = first.len();
+        for value in values {
+            shared = first[..shared].iter().zip(value).take_while(|(a, b)| a == b).count();
+            if shared == 0 {
+                break;
+            }
+        }
+        shared
+    }
+
     /// The bytes that the values take together.
     #[must_use]
     pub fn size(&self) -> usize {
@@ -109,8 +123,11 @@ impl Domain {
     /// missing)`.
     #[must_use]
     pub fn sort(kind: AttributeType, missing: bool, values: &Arena) -> (Arc<Self>, Vec<u32>) {
+        // what all texts begin with says nothing of their order
+        let shared = if kind == AttributeType::Text { values.shared_prefix() } else { 0 };
+        let key = |value: &[u8]| kind.sort_key(&value[shared..]);
         let mut order: Vec<(u64, u32)> =
-            values.iter().enumerate().map(|(index, value)| (kind.sort_key(value), index as u32)).collect();
+            values.iter().enumerate().map(|(index, value)| (key(value), index as u32)).collect();
         order.sort_unstable_by(|&(a_key, a), &(b_key, b)| {
             let whole = || kind.compare(Some(values.get(a as usize)), Some(values.get(b as usize)));
             a_key.cmp(&b_key).then_with(whole)
@@ -157,5 +174,22 @@ impl Domain {
     /// All values in code order.
     pub fn iter(&self) -> impl Iterator<Item = Option<&[u8]>> + Clone {
         (0..self.len() as u32).map(|code| self.value(code))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_that_begin_alike_are_sorted_by_all_their_bytes() {
+        let texts =
+            ["person-", "person-\0", "person-1", "person-10", "person-1000000007", "person-1000000008", "person-9"];
+        let mut values = Arena::default();
+        texts.iter().rev().for_each(|text| values.push(text.as_bytes()));
+        assert_eq!(values.shared_prefix(), 7);
+        let (domain, ranks) = Domain::sort(AttributeType::Text, false, &values);
+        assert!(domain.iter().flatten().eq(texts.iter().map(|text| text.as_bytes())));
+        assert_eq!(ranks, [6, 5, 4, 3, 2, 1, 0]);
     }
 }
