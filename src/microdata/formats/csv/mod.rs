@@ -15,4 +15,4 @@ pub use error::{CsvFault, RecordError};
 pub use options::CsvOptions;
 pub use reader::{CsvReader, read_table};
 pub use scanner::{Record, Scanner};
-pub use write::{CellTexts, RowWriter, header, null_marker, quote};
+pub use write::{RowWriter, header, null_marker, quote};

@@ -1,6 +1,6 @@
 //! Writes CSV: lines end with LF, and only what needs quotes is quoted.
 //!
-//! Every value of a domain is rendered once; a row is a concatenation of rendered cells.
+//! Where values repeat, every value of a domain is rendered once; a row is a concatenation of rendered cells.
 
 use crate::microdata::{Arena, Codes, Column, Domain, LabelledRows};
 
@@ -15,28 +15,61 @@ const MIN_EXTENSION_BYTES: usize = 64 << 10;
 /// length, or `LONG`; then the first eight bytes are the index of the text among the long ones.
 type PaddedCell = [u8; MAX_INLINE_CELL_BYTES + 1];
 
+/// Renders the cells of a domain, each followed by a separator. A missing value is written as `null`, or as nothing; a value equal
+/// to `null` is quoted.
+#[derive(Clone, Debug)]
+struct CellRenderer<'a> {
+    domain: &'a Domain,
+    null: Vec<u8>,
+    separator: u8,
+}
+
+impl CellRenderer<'_> {
+    /// The cell of a code, in place of what `text` held.
+    fn render(&self, code: u32, text: &mut Vec<u8>) {
+        text.clear();
+        match self.domain.value(code) {
+            None => text.extend_from_slice(&self.null),
+            Some(value) => quote(value, value.is_empty() || value == self.null, text),
+        }
+        text.push(self.separator);
+    }
+}
+
+/// The cells of a column, by code.
+#[derive(Clone, Debug)]
+enum WrittenCells<'a> {
+    /// Rendered once.
+    Texts(CellTexts),
+    /// Rendered as they are written, where few values repeat.
+    Values(CellRenderer<'a>),
+}
+
+impl<'a> WrittenCells<'a> {
+    fn new(column: &'a Column, null: Option<&str>, separator: u8) -> Self {
+        let null = null.unwrap_or_default().as_bytes().to_vec();
+        let renderer = CellRenderer { domain: &column.domain, null, separator };
+        match column.codes.len() / 2 < column.domain.len() {
+            true => Self::Values(renderer),
+            false => Self::Texts(CellTexts::new(&renderer)),
+        }
+    }
+}
+
 /// The rendered cells of a domain, by code.
 #[derive(Clone, Debug)]
-pub struct CellTexts {
+struct CellTexts {
     cells: Vec<PaddedCell>,
     long: Arena,
 }
 
 impl CellTexts {
-    /// The cells of `domain`, each followed by `separator`. A missing value is written as `null`, or as nothing; a value
-    /// equal to `null` is quoted.
-    #[must_use]
-    pub fn new(domain: &Domain, null: Option<&str>, separator: u8) -> Self {
-        let null = null.unwrap_or_default().as_bytes();
-        let mut texts = Self { cells: Vec::with_capacity(domain.len()), long: Arena::default() };
+    fn new(renderer: &CellRenderer<'_>) -> Self {
+        let codes = renderer.domain.len();
+        let mut texts = Self { cells: Vec::with_capacity(codes), long: Arena::default() };
         let mut text = Vec::new();
-        for value in domain.iter() {
-            text.clear();
-            match value {
-                None => text.extend_from_slice(null),
-                Some(value) => quote(value, value.is_empty() || value == null, &mut text),
-            }
-            text.push(separator);
+        for code in 0..codes as u32 {
+            renderer.render(code, &mut text);
             let mut cell = [0; MAX_INLINE_CELL_BYTES + 1];
             if text.len() <= MAX_INLINE_CELL_BYTES {
                 cell[..text.len()].copy_from_slice(&text);
@@ -51,17 +84,6 @@ impl CellTexts {
         texts
     }
 
-    /// The cell of a code with its separator.
-    #[must_use]
-    pub fn get(&self, code: u32) -> &[u8] {
-        let cell = &self.cells[code as usize];
-        if cell[MAX_INLINE_CELL_BYTES] == LONG_CELL {
-            self.long(cell)
-        } else {
-            &cell[..usize::from(cell[MAX_INLINE_CELL_BYTES])]
-        }
-    }
-
     fn long(&self, cell: &PaddedCell) -> &[u8] {
         let mut index = [0; 8];
         index.copy_from_slice(&cell[..8]);
@@ -71,7 +93,7 @@ impl CellTexts {
 
 /// Writes rows of columns, each after its bucket where rows have one.
 pub struct RowWriter<'a> {
-    columns: Vec<(&'a Codes, CellTexts)>,
+    columns: Vec<(&'a Codes, WrittenCells<'a>)>,
     null: Option<String>,
 }
 
@@ -90,7 +112,7 @@ impl<'a> RowWriter<'a> {
         let last = columns.len() - 1;
         let texts = columns.iter().enumerate().map(|(index, column)| {
             let separator = if index == last { b'\n' } else { DELIMITER };
-            (&column.codes, CellTexts::new(&column.domain, null.as_deref(), separator))
+            (&column.codes, WrittenCells::new(column, null.as_deref(), separator))
         });
         Self { columns: texts.collect(), null: null.clone() }
     }
@@ -106,7 +128,7 @@ impl<'a> RowWriter<'a> {
     /// # Panics
     /// When a row exceeds the columns.
     pub fn write(&self, labelled: impl Iterator<Item = LabelledRows>, out: &mut Vec<u8>) {
-        let mut end = out.len();
+        let (mut end, mut text) = (out.len(), Vec::new());
         // room for a row without long cells; a cell is copied with what follows it
         let room = (self.columns.len() + 2) * (MAX_INLINE_CELL_BYTES + 1);
         for LabelledRows { label, rows } in labelled {
@@ -119,19 +141,28 @@ impl<'a> RowWriter<'a> {
                     out[end..end + MAX_INLINE_CELL_BYTES + 1].copy_from_slice(bucket);
                     end += usize::from(bucket[MAX_INLINE_CELL_BYTES]);
                 }
-                for (codes, texts) in &self.columns {
-                    let cell = &texts.cells[codes.get(row) as usize];
-                    if cell[MAX_INLINE_CELL_BYTES] == LONG_CELL {
-                        let text = texts.long(cell);
-                        if out.len() - end < text.len() + room {
-                            out.resize(end + text.len() + room + MIN_EXTENSION_BYTES, 0);
+                for (codes, cells) in &self.columns {
+                    let code = codes.get(row);
+                    let long = match cells {
+                        WrittenCells::Texts(texts) => {
+                            let cell = &texts.cells[code as usize];
+                            if cell[MAX_INLINE_CELL_BYTES] != LONG_CELL {
+                                out[end..end + MAX_INLINE_CELL_BYTES + 1].copy_from_slice(cell);
+                                end += usize::from(cell[MAX_INLINE_CELL_BYTES]);
+                                continue;
+                            }
+                            texts.long(cell)
                         }
-                        out[end..end + text.len()].copy_from_slice(text);
-                        end += text.len();
-                    } else {
-                        out[end..end + MAX_INLINE_CELL_BYTES + 1].copy_from_slice(cell);
-                        end += usize::from(cell[MAX_INLINE_CELL_BYTES]);
+                        WrittenCells::Values(renderer) => {
+                            renderer.render(code, &mut text);
+                            &text
+                        }
+                    };
+                    if out.len() - end < long.len() + room {
+                        out.resize(end + long.len() + room + MIN_EXTENSION_BYTES, 0);
                     }
+                    out[end..end + long.len()].copy_from_slice(long);
+                    end += long.len();
                 }
             }
         }
@@ -244,7 +275,9 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_was_written_is_read_back(cells in columns()) {
+        fn what_was_written_is_read_back(cells in columns(), times in 1..=3_usize) {
+            // texts of a column whose values repeat are kept
+            let cells: Vec<CellKindTexts> = cells.iter().map(|column| vec![column.clone(); times].concat()).collect();
             let columns: Vec<Column> = cells.iter().map(column).collect();
             let (text, null) = written(&columns, None);
             prop_assert_eq!(&read_back(&text, null), &cells);
@@ -286,6 +319,8 @@ mod tests {
             (None, "NA_".to_owned())
         );
         // a marker that occurs after all does not change what is read
-        assert_eq!(CellTexts::new(&present.domain, Some("NA"), b'\n').get(0), b"\"NA\"\n");
+        let mut text = Vec::new();
+        CellRenderer { domain: &present.domain, null: b"NA".to_vec(), separator: b'\n' }.render(0, &mut text);
+        assert_eq!(text, b"\"NA\"\n");
     }
 }
