@@ -6,6 +6,7 @@
 
 use ahash::RandomState;
 use hashbrown::HashTable;
+use hashbrown::hash_table::Entry;
 
 use super::domain::Arena;
 
@@ -140,14 +141,14 @@ impl Interner {
     fn look_up(&mut self, value: &[u8], ends: ValueKey) -> u32 {
         let Self { values, table, hasher, .. } = self;
         let hash = hasher.hash_one(value) as u32;
-        let code = match table.find(spread(hash), |&(known, code)| known == hash && values.get(code as usize) == value)
-        {
-            Some(&(_, code)) => code,
-            None => {
+        let same = |&(known, code): &(u32, u32)| known == hash && values.get(code as usize) == value;
+        let code = match table.entry(spread(hash), same, |&(hash, _)| spread(hash)) {
+            Entry::Occupied(found) => found.get().1,
+            Entry::Vacant(place) => {
                 // Unwrap safety: every caller bounds the number of values, and 2^32 of them would not fit in memory.
                 let code = u32::try_from(values.len()).expect("fewer than 2^32 distinct values");
+                place.insert((hash, code));
                 values.push(value);
-                table.insert_unique(spread(hash), (hash, code), |&(hash, _)| spread(hash));
                 let wanted = CACHE_FACTOR * values.len();
                 if wanted > self.cache.len() && self.cache.len() < self.cache_limit {
                     let slots = wanted.next_power_of_two().min(self.cache_limit);
