@@ -44,6 +44,12 @@ impl PairGroups {
         with_codes!(&other.codes, codes => {
             for group in one.groups(rows) {
                 pair.groups_of_one += 1;
+                if group.len() == 1 {
+                    pair.groups += 1;
+                    pending += 1;
+                    visits.add_many(&mut pending)?;
+                    continue;
+                }
                 numbers.forget(other.domain.len());
                 for some in group.chunks(Control::STRIDE) {
                     for &row in some {

@@ -70,10 +70,9 @@ impl GroupedRows {
     pub(super) fn groups(&self, rows: usize) -> impl Iterator<Item = &[u32]> {
         let mut start = 0;
         self.codes.iter().map_while(move |&code| {
-            let group = self.of_code(code);
-            let taken = group.len().min(rows - start);
+            let taken = self.count(code).min(rows - start);
             start += taken;
-            (taken > 0).then(|| &group[..taken])
+            (taken > 0).then(|| &self.rows[start - taken..start])
         })
     }
 }

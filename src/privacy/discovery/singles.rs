@@ -21,6 +21,11 @@ pub(super) fn errors_by_group(
     let values = dependent.column.domain.len();
     with_codes!(&dependent.column.codes, codes => {
         for group in rows.groups(rows.rows()) {
+            if group.len() == 1 {
+                pending += 1;
+                visits.add_many(&mut pending)?;
+                continue;
+            }
             let (mut seen, mut top) = (0, 0);
             numbers.forget(values);
             for some in group.chunks(Control::STRIDE) {

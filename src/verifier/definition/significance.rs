@@ -146,6 +146,10 @@ impl<'a> DependencyRows<'a> {
         let mut counts = vec![0_usize; column.domain.len()];
         let mut observed = ObservedDependency { groups: 0, errors: 0 };
         for group in groups(sorted, determinant) {
+            if group.len() == 1 {
+                observed.groups += 1;
+                continue;
+            }
             let mut top = 0;
             for (seen, &row) in (1..).zip(group) {
                 let count = &mut counts[column.codes.get(row as usize) as usize];
