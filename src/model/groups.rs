@@ -78,8 +78,9 @@ impl RowGroups {
                 of_row.extend(words.iter().map(|&word| numbered(&mut place[word as usize], &mut sizes)));
             }
         } else {
-            // the order of the hash table does not matter: groups are numbered by first rows
-            let mut place: HashMap<u64, u32, RandomState> = HashMap::with_hasher(RandomState::with_seeds(1, 2, 3, 4));
+            // the order of the hash table does not matter: groups are numbered by first rows. Its hash is drawn, so that no table makes
+            // its words collide
+            let mut place: HashMap<u64, u32, RandomState> = HashMap::with_hasher(RandomState::new());
             place.reserve(self.sizes.len());
             for words in words.chunks(Control::STRIDE) {
                 control.check()?;
