@@ -15,6 +15,8 @@ use crate::microdata::IngestLimits;
 
 /// The least number of bytes of a block that is not the last one of its file.
 const BLOCK_BYTES: usize = 2 << 20;
+/// Room for the first bytes of a block, of which a small table needs no more.
+const LEAST_ROOM_BYTES: usize = 64 << 10;
 /// The most blocks that are scanned at once. As many more are read meanwhile.
 const MAX_BLOCKS: usize = 4;
 
@@ -98,7 +100,7 @@ impl<R: Read, W: Send> RecordBlocks<R, W> {
             found
         };
         let mut found: Vec<Option<T>> = now.iter().map(|_| None).collect();
-        let is_last = failure.is_some() || reader.is_at_end();
+        let is_last = failure.is_some() || reader.unread.is_at_end();
         match (&mut now[..], &mut works[..]) {
             // no other thread has to wake up for a small file
             ([block], [work, ..]) if is_last => {
@@ -140,6 +142,42 @@ pub(super) struct UnreadBytes<R> {
     pub(super) reader: R,
 }
 
+impl<R: Read> UnreadBytes<R> {
+    fn is_at_end(&self) -> bool {
+        self.ended && self.bytes.is_empty()
+    }
+
+    /// Reads over what `into` has from `filled` on, up to `wanted` bytes or to the end of the input, and gives where the bytes that
+    /// were read end. What a block held before is written over, and so costs no zeros.
+    fn fill(&mut self, into: &mut Vec<u8>, mut filled: usize, wanted: usize) -> io::Result<usize> {
+        while filled < wanted && !self.is_at_end() {
+            if into.len() == filled {
+                into.resize((2 * filled).clamp(LEAST_ROOM_BYTES, wanted.max(LEAST_ROOM_BYTES)), 0);
+            }
+            let end = wanted.min(into.len());
+            let room = &mut into[filled..end];
+            filled += match self.bytes.len() {
+                0 => match self.reader.read(room) {
+                    Ok(0) => {
+                        self.ended = true;
+                        0
+                    }
+                    Ok(read) => read,
+                    Err(error) if error.kind() == io::ErrorKind::Interrupted => 0,
+                    Err(error) => return Err(error),
+                },
+                unread => {
+                    let taken = unread.min(room.len());
+                    room[..taken].copy_from_slice(&self.bytes[..taken]);
+                    self.bytes.drain(..taken);
+                    taken
+                }
+            };
+        }
+        Ok(filled)
+    }
+}
+
 struct BlockReader<R> {
     unread: UnreadBytes<R>,
     record_limit: usize,
@@ -147,15 +185,11 @@ struct BlockReader<R> {
 }
 
 impl<R: Read> BlockReader<R> {
-    fn is_at_end(&self) -> bool {
-        self.unread.ended && self.unread.bytes.is_empty()
-    }
-
     /// Reads as many blocks, or those that are left.
     fn fill(&mut self, blocks: &mut Vec<RecordBlock>, places: usize) -> io::Result<()> {
         blocks.resize_with(places, RecordBlock::default);
         for at in 0..places {
-            let is_filled = if self.is_at_end() { Ok(false) } else { self.read(&mut blocks[at]) };
+            let is_filled = if self.unread.is_at_end() { Ok(false) } else { self.read(&mut blocks[at]) };
             if !matches!(is_filled, Ok(true)) {
                 blocks.truncate(at);
                 return is_filled.map(drop);
@@ -167,37 +201,33 @@ impl<R: Read> BlockReader<R> {
     /// Reads the next block; false at the end.
     fn read(&mut self, block: &mut RecordBlock) -> io::Result<bool> {
         let Self { unread, record_limit, block_bytes } = self;
-        let at_end = |unread: &UnreadBytes<R>| unread.ended && unread.bytes.is_empty();
         let bytes = &mut block.bytes;
-        bytes.clear();
         block.before = unread.before;
         block.is_cut = false;
-        let mut wanted = *block_bytes;
+        let (mut filled, mut wanted) = (0, *block_bytes);
         loop {
-            let missing = wanted - bytes.len();
-            bytes.extend(unread.bytes.drain(..missing.min(unread.bytes.len())));
-            let missing = wanted - bytes.len();
-            if missing > 0 && !unread.ended {
-                unread.ended = unread.reader.by_ref().take(missing as u64).read_to_end(bytes)? < missing;
-            }
-            if at_end(unread) {
+            filled = unread.fill(bytes, filled, wanted)?;
+            if unread.is_at_end() {
+                bytes.truncate(filled);
                 // the last record may lack its line end
                 if bytes.last().is_some_and(|&last| last != b'\n') {
                     bytes.push(b'\n');
                 }
                 break;
             }
-            if let Some(end) = last_record_end(bytes) {
-                unread.bytes.splice(..0, bytes.drain(end..));
+            if let Some(end) = last_record_end(&bytes[..filled]) {
+                unread.bytes.splice(..0, bytes[end..filled].iter().copied());
+                bytes.truncate(end);
                 break;
             }
-            if bytes.len() > *record_limit {
+            if filled > *record_limit {
+                bytes.truncate(filled);
                 block.is_cut = true;
                 unread.bytes.clear();
                 unread.ended = true;
                 break;
             }
-            wanted = 2 * bytes.len();
+            wanted = 2 * filled;
         }
         unread.before += bytes.len() as u64;
         Ok(!bytes.is_empty())
