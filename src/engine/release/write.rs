@@ -31,24 +31,39 @@ const CHUNK_ROWS: usize = 1 << 16;
 /// Number of rows that a processor renders at once.
 const PIECE_ROWS: usize = 1 << 13;
 
-/// The CSV of a chunk in pieces, each made by a processor.
+/// Some rows of a chunk as CSV.
 #[derive(Default)]
-struct RenderedChunk(Vec<Vec<u8>>);
+struct RenderedPiece {
+    bytes: Vec<u8>,
+    /// Bytes of the rows; what follows is of a former piece.
+    len: usize,
+}
+
+impl RenderedPiece {
+    fn render(&mut self, writer: &RowWriter<'_>, labels: Option<&BucketColumn>, rows: Range<usize>) {
+        self.len = match labels {
+            Some(labels) => writer.write(labels.of_rows(rows), &mut self.bytes, 0),
+            None => writer.write(std::iter::once(LabelledRows { label: None, rows }), &mut self.bytes, 0),
+        };
+    }
+}
+
+/// The CSV of a chunk in pieces, each made by a processor. Their memory is used again: fresh pages would cost as much as a copy.
+#[derive(Default)]
+struct RenderedChunk(Vec<RenderedPiece>);
 
 impl RenderedChunk {
-    /// Renders rows after `head`.
-    fn render(writer: &RowWriter<'_>, labels: Option<&BucketColumn>, rows: Range<usize>, head: Vec<u8>) -> Self {
+    /// Renders rows in the memory of a former chunk.
+    fn render(mut self, writer: &RowWriter<'_>, labels: Option<&BucketColumn>, rows: Range<usize>) -> Self {
         let pieces: Vec<Range<usize>> =
             rows.clone().step_by(PIECE_ROWS).map(|first| first..(first + PIECE_ROWS).min(rows.end)).collect();
-        let rendered = pieces.into_par_iter().map(|rows| {
-            let mut csv = Vec::new();
-            match labels {
-                Some(labels) => writer.write(labels.of_rows(rows), &mut csv),
-                None => writer.write(std::iter::once(LabelledRows { label: None, rows }), &mut csv),
-            }
-            csv
-        });
-        Self(std::iter::once(head).chain(rendered.collect::<Vec<_>>()).collect())
+        self.0.resize_with(pieces.len(), RenderedPiece::default);
+        pieces.into_par_iter().zip(&mut self.0).for_each(|(rows, piece)| piece.render(writer, labels, rows));
+        self
+    }
+
+    fn csv(&self) -> impl Iterator<Item = &[u8]> {
+        self.0.iter().map(|piece| &piece.bytes[..piece.len])
     }
 }
 
@@ -82,29 +97,26 @@ impl<'a> PartWriter<'a> {
         }
         let labels = contents.buckets.as_ref();
 
-        let mut head = Vec::new();
-        header(part.columns.iter().map(|column| column.name.as_str()), part.bucketed, &mut head);
-        let render = |first: usize, head: Vec<u8>| {
-            RenderedChunk::render(&writer, labels, first..(first + CHUNK_ROWS).min(rows), head)
-        };
+        let render =
+            |first: usize, chunk: RenderedChunk| chunk.render(&writer, labels, first..(first + CHUNK_ROWS).min(rows));
         let mut hash = Sha256::new();
-        let mut chunk = render(0, head);
+        self.csv.clear();
+        header(part.columns.iter().map(|column| column.name.as_str()), part.bucketed, &mut self.csv);
+        let mut chunk = render(0, RenderedChunk::default());
         for (number, first) in (0..rows.max(1)).step_by(CHUNK_ROWS).enumerate() {
-            let mut next = None;
             let (control, store) = (self.control, &mut *self.store);
             let len = rows.min(first + CHUNK_ROWS) - first;
-            self.csv.clear();
-            chunk.0.iter().for_each(|piece| self.csv.extend_from_slice(piece));
-            let (csv, hash) = (&self.csv, &mut hash);
+            chunk.csv().for_each(|piece| self.csv.extend_from_slice(piece));
+            let (csv, hash, chunk) = (&self.csv, &mut hash, &mut chunk);
             rayon::in_place_scope(|scope| {
                 if first + CHUNK_ROWS < rows {
-                    scope.spawn(|_| next = Some(render(first + CHUNK_ROWS, Vec::new())));
+                    scope.spawn(|_| *chunk = render(first + CHUNK_ROWS, std::mem::take(chunk)));
                 }
                 scope.spawn(|_| hash.update(csv));
                 store.put(&file, number as u32, first as u64, len as u32, csv)
             })?;
             control.advance(len as u64)?;
-            chunk = next.unwrap_or_default();
+            self.csv.clear();
         }
         let kind = |(column, cells): (&PublishedColumn, &&Column)| match column.cells {
             // a suppressed cell shows no value

@@ -123,12 +123,13 @@ impl<'a> RowWriter<'a> {
         self.null.as_deref()
     }
 
-    /// Appends the lines of rows to `out`, each beginning with its bucket where it has one.
+    /// Writes the lines of rows over what `out` has from `end` on, each beginning with its bucket where it has one, and gives where
+    /// they end; what follows means nothing.
     ///
     /// # Panics
-    /// When a row exceeds the columns.
-    pub fn write(&self, labelled: impl Iterator<Item = LabelledRows>, out: &mut Vec<u8>) {
-        let (mut end, mut text) = (out.len(), Vec::new());
+    /// When a row exceeds the columns, or `end` what `out` has.
+    pub fn write(&self, labelled: impl Iterator<Item = LabelledRows>, out: &mut Vec<u8>, mut end: usize) -> usize {
+        let mut text = Vec::new();
         // room for a row without long cells; a cell is copied with what follows it
         let room = (self.columns.len() + 2) * (MAX_INLINE_CELL_BYTES + 1);
         for LabelledRows { label, rows } in labelled {
@@ -166,7 +167,7 @@ impl<'a> RowWriter<'a> {
                 }
             }
         }
-        out.truncate(end);
+        end
     }
 }
 
@@ -246,8 +247,12 @@ mod tests {
         header(names[..columns.len()].iter().copied(), buckets.is_some(), &mut out);
         let rows = columns[0].codes.len();
         let labelled = |row: usize| LabelledRows { label: buckets.map(|of| of[row]), rows: row..row + 1 };
-        writer.write((0..rows / 3).map(labelled), &mut out);
-        writer.write((rows / 3..rows).map(labelled), &mut out);
+        // over what was written before
+        let end = out.len();
+        out.extend_from_slice(b"?????");
+        let end = writer.write((0..rows / 3).map(labelled), &mut out, end);
+        let end = writer.write((rows / 3..rows).map(labelled), &mut out, end);
+        out.truncate(end);
         (String::from_utf8(out).unwrap(), writer.null().map(str::to_owned))
     }
 
