@@ -14,8 +14,13 @@ const BATCH_ROWS_IN_CACHE: usize = 1 << 10;
 pub(super) struct BlockParser {
     /// The field of the last label and the label; most rows repeat the label before.
     last_label: (LabelField, Option<u32>),
-    dictionaries: Vec<BlockDictionary>,
-    batches: Vec<Vec<u32>>,
+    columns: Vec<BatchColumn>,
+}
+
+/// One attribute while a block is parsed.
+struct BatchColumn {
+    dictionary: BlockDictionary,
+    batch: Vec<u32>,
 }
 
 /// The key, length and quoting of the field of a label.
@@ -46,12 +51,11 @@ pub(super) enum RowFault {
 
 impl BlockParser {
     pub(super) fn new<'d>(known: impl Iterator<Item = &'d PartDictionary<'d>>) -> Self {
-        let dictionaries: Vec<BlockDictionary> = known.map(BlockDictionary::new).collect();
-        Self {
-            last_label: ((ValueKey::from_bytes(b""), 0, false), None),
-            batches: dictionaries.iter().map(|_| Vec::with_capacity(BATCH_ROWS_IN_CACHE)).collect(),
-            dictionaries,
-        }
+        let column = |known| BatchColumn {
+            dictionary: BlockDictionary::new(known),
+            batch: Vec::with_capacity(BATCH_ROWS_IN_CACHE),
+        };
+        Self { last_label: ((ValueKey::from_bytes(b""), 0, false), None), columns: known.map(column).collect() }
     }
 
     /// Parses a block. `known` has the values that were seen before, for each column of the part.
@@ -80,11 +84,10 @@ impl BlockParser {
             }
         };
         if fault.is_some() {
-            self.batches.iter_mut().for_each(Vec::clear);
-            self.dictionaries.iter_mut().for_each(BlockDictionary::forget);
+            self.columns.iter_mut().for_each(BatchColumn::forget);
         }
         self.flush(&known, &mut codes);
-        let others = self.dictionaries.iter_mut().map(BlockDictionary::take);
+        let others = self.columns.iter_mut().map(|column| column.dictionary.take());
         let columns = codes.into_iter().zip(others).map(|(codes, others)| BlockColumn { codes, others }).collect();
         BlockRows { rows, labels, columns, fault }
     }
@@ -109,16 +112,16 @@ impl BlockParser {
         }
         let is_single = !part.bucketed && part.columns.len() == 1;
         let null = part.null.as_deref().map(str::as_bytes);
-        let columns = self.dictionaries.iter_mut().zip(&mut self.batches).zip(known);
-        for (((dictionary, batch), known), (bytes, quoted, ends)) in columns.zip(fields) {
+        for (at, (bytes, quoted, ends)) in fields.enumerate() {
+            let (column, known) = (&mut self.columns[at], known[at]);
             // in a part of one column an empty line is ambiguous
             if is_single && !quoted && bytes.is_empty() {
                 return Err(RowFault::Malformed);
             }
             let missing = !quoted && if is_single { null == Some(bytes) } else { bytes.is_empty() };
             match missing {
-                true => batch.push(dictionary.missing(known)),
-                false => dictionary.push(known, bytes, ends, batch),
+                true => column.batch.push(column.dictionary.missing(known)),
+                false => column.dictionary.push(known, bytes, ends, &mut column.batch),
             }
         }
         Ok(())
@@ -126,12 +129,19 @@ impl BlockParser {
 
     /// Moves the batches to the codes, which widen with the dictionaries.
     fn flush(&mut self, known: &[&PartDictionary<'_>], codes: &mut [Codes]) {
-        let columns = self.dictionaries.iter_mut().zip(known).zip(&mut self.batches);
-        for (((dictionary, known), batch), codes) in columns.zip(codes) {
-            dictionary.resolve(known, batch);
-            codes.extend_narrowed(dictionary.len(known), batch);
-            batch.clear();
+        for ((column, known), codes) in self.columns.iter_mut().zip(known).zip(codes) {
+            column.dictionary.resolve(known, &mut column.batch);
+            codes.extend_narrowed(column.dictionary.len(known), &column.batch);
+            column.batch.clear();
         }
+    }
+}
+
+impl BatchColumn {
+    /// Gives a batch up.
+    fn forget(&mut self) {
+        self.dictionary.forget();
+        self.batch.clear();
     }
 }
 

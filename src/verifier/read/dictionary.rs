@@ -55,7 +55,7 @@ impl<'a> PartDictionary<'a> {
         })
     }
 
-    /// The code that a value has, if it has one: other values may get it too.
+    /// A code that is likely that of a value; `None` only where the value has none.
     fn likely(&self, value: &[u8]) -> Option<u32> {
         self.table.find(self.hasher.hash_one(value), |_| true).copied()
     }
