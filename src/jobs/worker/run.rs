@@ -312,7 +312,8 @@ impl HeartbeatTask {
     async fn beat(&self) {
         let third = self.shared.config.lease / 3;
         let mut cancels = self.shared.signals.cancels();
-        let mut written = (self.verdict.control.progress(), self.shared.clock.now());
+        // the job may have begun before its heartbeat did
+        let mut written = (Control::default().progress(), self.shared.clock.now());
         let mut closing = false;
         loop {
             tokio::select! {
