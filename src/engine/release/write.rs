@@ -48,7 +48,7 @@ impl RenderedPiece {
     }
 }
 
-/// The CSV of a chunk in pieces, each made by a processor. Their memory is used again: fresh pages would cost as much as a copy.
+/// The CSV of a chunk in pieces, each made by a processor. Their memory is used again, as the kernel clears fresh pages.
 #[derive(Default)]
 struct RenderedChunk(Vec<RenderedPiece>);
 

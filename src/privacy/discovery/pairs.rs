@@ -44,6 +44,7 @@ impl PairGroups {
         with_codes!(&other.codes, codes => {
             for group in one.groups(rows) {
                 pair.groups_of_one += 1;
+                // it has no later row
                 if group.len() == 1 {
                     pair.groups += 1;
                     pending += 1;

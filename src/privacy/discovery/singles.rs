@@ -21,6 +21,7 @@ pub(super) fn errors_by_group(
     let values = dependent.column.domain.len();
     with_codes!(&dependent.column.codes, codes => {
         for group in rows.groups(rows.rows()) {
+            // one row has the most frequent value of its group
             if group.len() == 1 {
                 pending += 1;
                 visits.add_many(&mut pending)?;

@@ -146,6 +146,7 @@ impl<'a> DependencyRows<'a> {
         let mut counts = vec![0_usize; column.domain.len()];
         let mut observed = ObservedDependency { groups: 0, errors: 0 };
         for group in groups(sorted, determinant) {
+            // one row has the most frequent value of its group
             if group.len() == 1 {
                 observed.groups += 1;
                 continue;
