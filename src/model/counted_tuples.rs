@@ -1,9 +1,4 @@
-//! Distinct tuples as words with the numbers of their rows, and what follows of each column from all others.
-//!
-//! Tuples stand in pieces that have values of the highest field of their own: rows that agree in it are in the same piece. So
-//! processors take pieces side by side, and their caches hold them.
-
-use rayon::prelude::*;
+//! Distinct tuples as words with the numbers of their rows, and what follows of columns from all others.
 
 use super::inferred_rows::{AgreeingRows, InferredRows};
 use crate::control::{Cancelled, Control};
@@ -11,21 +6,14 @@ use crate::control::{Cancelled, Control};
 /// Bits by which one pass sorts.
 const DIGIT_BITS: u32 = 11;
 
-/// Tuples of a piece that are looked at to find ranges of as many tuples.
-const SAMPLED_TUPLES: usize = 32;
-
 /// Where a word holds the codes of a column.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy)]
 pub(super) struct WordField {
     pub(super) shift: u32,
     pub(super) bits: u32,
 }
 
 impl WordField {
-    pub(super) const fn end(self) -> u32 {
-        self.shift + self.bits
-    }
-
     fn mask(self) -> u64 {
         if self.bits == 0 { 0 } else { (u64::MAX >> (u64::BITS - self.bits)) << self.shift }
     }
@@ -44,7 +32,7 @@ struct CountedTuple {
 }
 
 /// A tuple as it is kept in a list.
-trait ListedTuple: Copy + Default + Send + Sync {
+trait ListedTuple: Copy + Default {
     /// The tuple; a word stands above the number of its rows, for which there are `row_bits`.
     fn counted(self, row_bits: u32) -> CountedTuple;
 }
@@ -65,8 +53,6 @@ impl ListedTuple for CountedTuple {
 
 /// Distinct tuples in the order of their words.
 pub(super) struct CountedTuples {
-    /// Bits of a word that are used.
-    used: u32,
     /// Bits for the number of rows behind a narrow word.
     row_bits: u32,
     list: TupleList,
@@ -87,7 +73,7 @@ impl CountedTuples {
             let runs = || words.chunk_by(|one, next| one == next);
             let mut tuples = Vec::with_capacity(runs().count());
             tuples.extend(runs().map(|run| CountedTuple { word: run[0], rows: run.len() as u32 }));
-            return Self { used, row_bits, list: TupleList::Wide(tuples) };
+            return Self { row_bits, list: TupleList::Wide(tuples) };
         }
         // in place: a table of distinct rows takes no second list
         let (mut tuples, mut row) = (0, 0);
@@ -98,8 +84,7 @@ impl CountedTuples {
             row += rows;
         }
         words.truncate(tuples);
-        words.shrink_to_fit();
-        Self { used, row_bits, list: TupleList::Narrow(words) }
+        Self { row_bits, list: TupleList::Narrow(words) }
     }
 
     /// Number of tuples that one row has.
@@ -112,33 +97,27 @@ impl CountedTuples {
     }
 
     /// For each of `fields`, which stand in this order from the lowest bits, the rows inferred from all others; by pieces of
-    /// about `piece` tuples.
+    /// about `piece` tuples, which agree in no value of `parting`, the highest bits.
     pub(super) fn inferred(
         self,
         fields: &[WordField],
+        parting: WordField,
         piece: usize,
         control: &Control,
     ) -> Result<Vec<InferredRows>, Cancelled> {
-        let Self { used, row_bits, list } = self;
-        let highest = fields.iter().position(|field| field.bits > 0 && field.end() == used);
-        // bits that are no field's stand above all fields
-        let end = fields.last().map_or(0, |field| field.end());
-        let parting = highest.map_or(WordField { shift: end, bits: used - end }, |at| fields[at]);
-        let turn = TuplesInTurn { row_bits, fields, highest, parting, piece, control };
-        match list {
+        let turn = TuplesInTurn { row_bits: self.row_bits, fields, parting, piece, control };
+        match self.list {
             TupleList::Narrow(mut words) => turn.inferred(&mut words),
             TupleList::Wide(mut tuples) => turn.inferred(&mut tuples),
         }
     }
 }
 
-/// Tuples that are sorted by one field after the other.
+/// Tuples that are sorted by one field after the other, in pieces that the caches hold.
 struct TuplesInTurn<'a> {
     row_bits: u32,
     fields: &'a [WordField],
-    /// The field with the highest bits of all.
-    highest: Option<usize>,
-    /// The highest bits, by which tuples stand in pieces: of that field, or of none.
+    /// The highest bits, by which tuples stand in pieces.
     parting: WordField,
     piece: usize,
     control: &'a Control,
@@ -147,18 +126,14 @@ struct TuplesInTurn<'a> {
 impl TuplesInTurn<'_> {
     /// For each field the rows inferred from all others. The tuples are in the order of their words.
     fn inferred<T: ListedTuple>(&self, tuples: &mut [T]) -> Result<Vec<InferredRows>, Cancelled> {
-        // one list for all sorts: what is given back and taken again costs a page fault a page
-        let mut room = vec![T::default(); tuples.len()];
-        let mut pieces = self.pieces(tuples);
-        let rooms = split_at_lengths(&mut room, pieces.iter().map(|piece| piece.len()));
-        let found = pieces.par_iter_mut().zip(rooms).map(|(piece, room)| self.in_piece(piece, room));
-        let nothing = || vec![InferredRows::default(); self.fields.len()];
-        let mut found = found.try_reduce(nothing, |mut sums, more| {
-            sums.iter_mut().zip(more).for_each(|(sum, of)| *sum += of);
-            Ok(sums)
-        })?;
-        if let Some(at) = self.highest {
-            found[at] = self.across(&pieces, &mut room)?;
+        let mut found = vec![InferredRows::default(); self.fields.len()];
+        let mut room = Vec::new();
+        for piece in self.pieces(tuples) {
+            if room.len() < piece.len() {
+                room.resize(piece.len(), T::default());
+            }
+            let length = piece.len();
+            self.add_piece(piece, &mut room[..length], &mut found)?;
         }
         Ok(found)
     }
@@ -181,19 +156,23 @@ impl TuplesInTurn<'_> {
         pieces
     }
 
-    /// The rows that are inferred in a piece, but for the field that parts pieces.
+    /// Adds the rows that are inferred in a piece.
     ///
     /// A field whose bits decide last has the tuples that agree in all others next to each other. A stable sort by it makes it
-    /// decide first, and the next one last, so that one pass turns from a field to the next. At the end the parting field does.
-    fn in_piece<T: ListedTuple>(&self, piece: &mut [T], room: &mut [T]) -> Result<Vec<InferredRows>, Cancelled> {
-        let mut found = vec![InferredRows::default(); self.fields.len()];
-        for (at, (&field, inferred)) in self.fields.iter().zip(&mut found).enumerate() {
-            if self.highest != Some(at) {
-                *inferred = self.of_runs(piece, field);
-                self.sort(piece, room, field)?;
+    /// decide first, and the next one last, so that one pass turns from a field to the next.
+    fn add_piece<T: ListedTuple>(
+        &self,
+        piece: &mut [T],
+        room: &mut [T],
+        found: &mut [InferredRows],
+    ) -> Result<(), Cancelled> {
+        for (at, (&field, inferred)) in self.fields.iter().zip(found).enumerate() {
+            if at > 0 {
+                self.sort(piece, room, self.fields[at - 1])?;
             }
+            *inferred += self.of_runs(piece, field);
         }
-        Ok(found)
+        Ok(())
     }
 
     /// The rows whose code of a field is inferred, of tuples that agree in all others next to each other.
@@ -208,38 +187,6 @@ impl TuplesInTurn<'_> {
             inferred.add_agreeing(run.iter().fold(AgreeingRows::default(), agree));
         }
         inferred
-    }
-
-    /// The rows whose code of the parting field is inferred, of pieces that are sorted by all others: by ranges of these.
-    fn across<T: ListedTuple>(&self, pieces: &[&mut [T]], room: &mut [T]) -> Result<InferredRows, Cancelled> {
-        let key = |tuple: &T| self.word(tuple) & !self.parting.mask();
-        let step = (self.piece / SAMPLED_TUPLES).max(1);
-        let sampled = pieces.iter().flat_map(|piece| piece.iter().step_by(step));
-        let mut sampled: Vec<u64> = sampled.map(key).collect();
-        sampled.sort_unstable();
-        let ranges = room.len().div_ceil(self.piece);
-        let mut bounds: Vec<u64> = (1..ranges).map(|at| sampled[sampled.len() * at / ranges]).collect();
-        bounds.dedup();
-        let before = |piece: &[T], at: usize| match at {
-            0 => 0,
-            _ => bounds.get(at - 1).map_or(piece.len(), |bound| piece.partition_point(|tuple| key(tuple) < *bound)),
-        };
-        let of_range = |at: usize| pieces.iter().map(move |piece| &piece[before(piece, at)..before(piece, at + 1)]);
-        let lengths = (0..=bounds.len()).map(|at| of_range(at).map(<[T]>::len).sum());
-        let found = split_at_lengths(room, lengths).into_par_iter().enumerate().map(|(at, room)| {
-            self.control.check()?;
-            let mut end = 0;
-            for some in of_range(at) {
-                room[end..end + some.len()].copy_from_slice(some);
-                end += some.len();
-            }
-            room.sort_unstable_by_key(key);
-            Ok(self.of_runs(room, self.parting))
-        });
-        found.try_reduce(InferredRows::default, |mut sum, more| {
-            sum += more;
-            Ok(sum)
-        })
     }
 
     /// Sorts by the bits of a field; stable.
@@ -271,14 +218,4 @@ impl TuplesInTurn<'_> {
         }
         Ok(())
     }
-}
-
-/// Parts of these lengths, one behind the other.
-fn split_at_lengths<T>(mut list: &mut [T], lengths: impl Iterator<Item = usize>) -> Vec<&mut [T]> {
-    let mut split = |length: usize| {
-        let (part, others) = std::mem::take(&mut list).split_at_mut(length);
-        list = others;
-        part
-    };
-    lengths.map(&mut split).collect()
 }

@@ -20,6 +20,7 @@ mod information;
 mod messages;
 mod part_source;
 mod parted;
+mod row_parts;
 mod shape;
 mod surprise;
 mod tree;

@@ -1,16 +1,26 @@
 //! Tuples of few bits as words, which are sorted where a hash table would miss the caches.
+//!
+//! Only the words of some rows exist at a time: those of the rows that may agree in the columns that are compared. Each
+//! processor has such a part of the rows.
 
 use rayon::prelude::*;
 
 use super::counted_tuples::{CountedTuples, WordField, bits};
 use super::groups::RowGroups;
 use super::inferred_rows::InferredRows;
+use super::row_parts::{RowPart, RowParts};
 use crate::control::{Cancelled, Control};
 use crate::microdata::Column;
 use crate::with_codes;
 
 /// Tuples that a processor takes at once, about: its caches hold them twice.
 const PIECE_TUPLES: usize = 1 << 16;
+
+/// Pieces of the largest part of the rows, about.
+const PART_PIECES: usize = 16;
+
+/// Parts of the rows of a table that is not large.
+const FEWEST_PARTS: usize = 8;
 
 /// Rows that are looked at to find the column that parts them best.
 const SAMPLED_ROWS: usize = 1 << 14;
@@ -20,6 +30,34 @@ pub(super) struct PackedRows<'a> {
     rows: usize,
     groups: Option<&'a RowGroups>,
     columns: Vec<&'a Column>,
+}
+
+/// What parts rows.
+#[derive(Clone, Copy)]
+enum PartedBy<'a> {
+    /// The groups in which tuples are compared.
+    Groups(&'a RowGroups),
+    /// One of the columns.
+    Column(usize),
+    /// Nothing does: all rows are one part.
+    Nothing,
+}
+
+impl PartedBy<'_> {
+    fn column(self) -> Option<usize> {
+        match self {
+            Self::Column(column) => Some(column),
+            Self::Groups(_) | Self::Nothing => None,
+        }
+    }
+}
+
+/// The places of columns in a word, and of the groups above them.
+struct WordLayout {
+    /// The columns; the first has the lowest bits.
+    order: Vec<usize>,
+    fields: Vec<WordField>,
+    groups: WordField,
 }
 
 impl<'a> PackedRows<'a> {
@@ -34,9 +72,13 @@ impl<'a> PackedRows<'a> {
         bits(self.groups.map_or(1, |groups| groups.sizes().len()))
     }
 
+    fn column_bits(&self, column: usize) -> u32 {
+        bits(self.columns[column].domain.len())
+    }
+
     /// Bits of a word that are used.
     fn used(&self) -> u32 {
-        self.columns.iter().map(|column| bits(column.domain.len())).sum::<u32>() + self.group_bits()
+        (0..self.columns.len()).map(|column| self.column_bits(column)).sum::<u32>() + self.group_bits()
     }
 
     /// Number of rows that no other row of their group equals.
@@ -44,8 +86,10 @@ impl<'a> PackedRows<'a> {
     /// # Errors
     /// [`Cancelled`]
     pub(super) fn unique(&self, control: &Control) -> Result<u64, Cancelled> {
-        let order: Vec<usize> = (0..self.columns.len()).collect();
-        Ok(self.tuples(&order, control)?.0.unique())
+        let (parted, _) = self.parted_by(PIECE_TUPLES);
+        let layout = self.layout((0..self.columns.len()).collect());
+        let look = |rows: Vec<u32>| Ok(self.tuples(&rows, &layout, control)?.unique());
+        Ok(self.each_part(parted, PIECE_TUPLES, control, look)?.into_iter().sum())
     }
 
     /// The same, and for each column the rows of which it follows from all others and the group.
@@ -57,24 +101,56 @@ impl<'a> PackedRows<'a> {
     }
 
     fn inferred_by(&self, piece: usize, control: &Control) -> Result<(u64, Vec<InferredRows>), Cancelled> {
-        let mut order: Vec<usize> = (0..self.columns.len()).collect();
-        // the highest bits part the tuples; groups have them where there are some
-        let highest = if self.groups.is_some() { None } else { self.parting_column() };
-        if let Some(column) = highest {
-            order[column..].rotate_left(1);
-        }
-        let (tuples, fields) = self.tuples(&order, control)?;
-        let unique = tuples.unique();
-        let mut found = tuples.inferred(&fields, piece, control)?;
-        if let Some(column) = highest {
-            found[column..].rotate_right(1);
+        let (first, second) = self.parted_by(piece);
+        let mut found = vec![InferredRows::default(); self.columns.len()];
+        let compared: Vec<usize> = (0..found.len()).filter(|column| first.column() != Some(*column)).collect();
+        let unique = self.add_inferred(&compared, first, piece, &mut found, control)?;
+        // rows that agree in all columns but the parting one are in several parts
+        if let Some(column) = first.column() {
+            self.add_inferred(&[column], second, piece, &mut found, control)?;
         }
         Ok((unique, found))
     }
 
-    /// The column whose most frequent value has the fewest rows.
-    fn parting_column(&self) -> Option<usize> {
-        // an odd step meets the rows of tables that repeat themselves
+    /// Adds the rows that are inferred of `columns`, which part no rows; the unique rows.
+    fn add_inferred(
+        &self,
+        columns: &[usize],
+        parted: PartedBy<'_>,
+        piece: usize,
+        found: &mut [InferredRows],
+        control: &Control,
+    ) -> Result<u64, Cancelled> {
+        let mut order = columns.to_vec();
+        order.extend(
+            (0..self.columns.len()).filter(|column| !columns.contains(column) && parted.column() != Some(*column)),
+        );
+        order.extend(parted.column());
+        let layout = self.layout(order);
+        let parting = parted.column().and(layout.fields.last().copied()).unwrap_or(layout.groups);
+        let look = |rows: Vec<u32>| {
+            let tuples = self.tuples(&rows, &layout, control)?;
+            drop(rows);
+            let unique = tuples.unique();
+            Ok((unique, tuples.inferred(&layout.fields[..columns.len()], parting, piece, control)?))
+        };
+        let mut unique = 0;
+        for (more, inferred) in self.each_part(parted, piece, control, look)? {
+            unique += more;
+            columns.iter().zip(inferred).for_each(|(&column, inferred)| found[column] += inferred);
+        }
+        Ok(unique)
+    }
+
+    /// What parts the rows best, and what does where rows of several such parts are compared.
+    fn parted_by(&self, piece: usize) -> (PartedBy<'a>, PartedBy<'a>) {
+        if self.rows <= piece {
+            return (PartedBy::Nothing, PartedBy::Nothing);
+        }
+        if let Some(groups) = self.groups {
+            return (PartedBy::Groups(groups), PartedBy::Nothing);
+        }
+        // the column whose most frequent value has the fewest rows; an odd step meets those of tables that repeat themselves
         let step = (self.rows / SAMPLED_ROWS) | 1;
         let most = |column: &usize| {
             let codes = &self.columns[*column].codes;
@@ -82,43 +158,74 @@ impl<'a> PackedRows<'a> {
             sampled.sort_unstable();
             sampled.chunk_by(|one, next| one == next).map(<[u32]>::len).max()
         };
-        (0..self.columns.len()).min_by_key(most)
+        let mut columns: Vec<usize> = (0..self.columns.len()).collect();
+        columns.sort_by_cached_key(most);
+        let mut parted = columns.into_iter().map(PartedBy::Column);
+        let mut next = || parted.next().unwrap_or(PartedBy::Nothing);
+        (next(), next())
     }
 
-    /// The distinct tuples, and where words hold the columns of `order`, of which the first has the lowest bits.
-    fn tuples(&self, order: &[usize], control: &Control) -> Result<(CountedTuples, Vec<WordField>), Cancelled> {
-        let mut fields = Vec::with_capacity(order.len());
+    /// Calls `look` with the rows of each part, side by side.
+    fn each_part<R: Send>(
+        &self,
+        parted: PartedBy<'_>,
+        piece: usize,
+        control: &Control,
+        look: impl Fn(Vec<u32>) -> Result<R, Cancelled> + Sync,
+    ) -> Result<Vec<R>, Cancelled> {
+        let most = (self.rows / FEWEST_PARTS).clamp(piece, piece * PART_PIECES);
+        let parts = match parted {
+            PartedBy::Groups(groups) => RowParts::new(groups.of_row(), groups.sizes().len(), most, control),
+            PartedBy::Column(column) => {
+                let Column { codes, domain, .. } = self.columns[column];
+                with_codes!(codes, codes => RowParts::new(codes, domain.len(), most, control))
+            }
+            PartedBy::Nothing => return Ok(vec![look((0..self.rows as u32).collect())?]),
+        }?;
+        let rows = |part: &RowPart| match parted {
+            PartedBy::Groups(groups) => parts.rows(part, groups.of_row(), control),
+            PartedBy::Column(column) => {
+                with_codes!(&self.columns[column].codes, codes => parts.rows(part, codes, control))
+            }
+            PartedBy::Nothing => Ok(Vec::new()),
+        };
+        parts.parts().par_iter().with_max_len(1).map(|part| look(rows(part)?)).collect()
+    }
+
+    fn layout(&self, order: Vec<usize>) -> WordLayout {
         let mut end = 0;
-        for &column in order {
-            fields.push(WordField { shift: end, bits: bits(self.columns[column].domain.len()) });
-            end += fields.last().map_or(0, |field: &WordField| field.bits);
-        }
-        let of_group = WordField { shift: end, bits: self.group_bits() };
-        let mut words = vec![0; self.rows];
-        words.par_chunks_mut(Control::STRIDE).enumerate().try_for_each(|(at, words)| {
+        let mut field = |bits: u32| {
+            end += bits;
+            WordField { shift: end - bits, bits }
+        };
+        let fields = order.iter().map(|column| field(self.column_bits(*column))).collect();
+        WordLayout { order, fields, groups: field(self.group_bits()) }
+    }
+
+    /// The distinct tuples of some rows.
+    fn tuples(&self, rows: &[u32], layout: &WordLayout, control: &Control) -> Result<CountedTuples, Cancelled> {
+        let mut words = vec![0; rows.len()];
+        for (words, rows) in words.chunks_mut(Control::STRIDE).zip(rows.chunks(Control::STRIDE)) {
             control.check()?;
-            let rows = at * Control::STRIDE..at * Control::STRIDE + words.len();
             // a fresh page that is read before it is written is made twice, and other processors wait for it
             words.fill(0);
-            for (&column, &field) in order.iter().zip(&fields) {
-                with_codes!(&self.columns[column].codes, codes => write(words, &codes[rows.clone()], field));
+            for (&column, &field) in layout.order.iter().zip(&layout.fields) {
+                with_codes!(&self.columns[column].codes, codes => write(words, rows, codes, field));
             }
             if let Some(groups) = self.groups {
-                write(words, &groups.of_row()[rows], of_group);
+                write(words, rows, groups.of_row(), layout.groups);
             }
-            Ok(())
-        })?;
-        // in place: the words of all rows are the largest list of a verification
+        }
         words.sort_unstable();
-        Ok((CountedTuples::new(words, self.used()), fields))
+        Ok(CountedTuples::new(words, self.used()))
     }
 }
 
-/// Writes codes into the words of their rows.
-fn write<T: Copy + Into<u64>>(words: &mut [u64], codes: &[T], field: WordField) {
+/// Writes codes into the words of some rows.
+fn write<T: Copy + Into<u64>>(words: &mut [u64], rows: &[u32], codes: &[T], field: WordField) {
     // no shift is too large for a field with bits
     if field.bits > 0 {
-        words.iter_mut().zip(codes).for_each(|(word, &code)| *word |= code.into() << field.shift);
+        words.iter_mut().zip(rows).for_each(|(word, &row)| *word |= codes[row as usize].into() << field.shift);
     }
 }
 
