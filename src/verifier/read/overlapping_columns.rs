@@ -102,7 +102,7 @@ impl OverlappingColumns {
                 let rows = (0..part.rows).map(|row| known[column.codes.get(row) as usize]);
                 numbered.push((column.attribute, rows.collect()));
             }
-            shown.push((numbered, part.labels.as_ref()?.clone()));
+            shown.push((numbered, part.labels.as_deref()?.clone()));
         }
         Some(Self { excluded, ..Self::from_columns(&shown, sensitive) })
     }

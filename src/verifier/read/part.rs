@@ -35,8 +35,8 @@ pub(in crate::verifier) const BUCKET_COLUMN_NAME: &str = "bucket";
 /// The rows of a part.
 pub(in crate::verifier) struct ParsedPart {
     pub(in crate::verifier) rows: usize,
-    /// The label of each row, in a bucketed part.
-    pub(in crate::verifier) labels: Option<Vec<u32>>,
+    /// The label of each row, in a bucketed part; parts with the same labels may share them.
+    pub(in crate::verifier) labels: Option<Arc<Vec<u32>>>,
     /// The rows of each label; `None` also when a label exceeds the number of rows.
     pub(in crate::verifier) buckets: Option<BucketOffsets>,
     pub(in crate::verifier) columns: Vec<ParsedColumn>,
@@ -94,9 +94,16 @@ impl ParsedPart {
         })
     }
 
+    /// Takes the labels of another part, if they are the same.
+    pub(in crate::verifier) fn share_labels(&mut self, other: &Self) {
+        if self.labels == other.labels {
+            self.labels.clone_from(&other.labels);
+        }
+    }
+
     /// The rows for other readers; `None` unless every cell is a value of the original.
     pub(in crate::verifier) fn into_read(self, original: &Table, part: &Part) -> Option<ReadPart> {
-        let labels = if part.bucketed { self.labels? } else { Vec::new() };
+        let labels = if part.bucketed { Arc::unwrap_or_clone(self.labels?) } else { Vec::new() };
         let labels = labels.into_iter().map(|label| label.checked_sub(1)).collect::<Option<_>>()?;
         let column = |(read, claimed): (ParsedColumn, &PublishedColumn)| {
             let domain = &original.column(read.attribute).domain;
@@ -268,7 +275,7 @@ impl<'a> RowParser<'a> {
         let buckets = self.labels.as_deref().and_then(BucketOffsets::count);
         ParsedPart {
             rows: self.rows,
-            labels: self.labels,
+            labels: self.labels.map(Arc::new),
             buckets,
             columns,
             counterfeits: counterfeits(part.rows),

@@ -206,26 +206,14 @@ impl BucketOffsets {
         }
     }
 
-    /// The rows with a label of at least 1, bucket by bucket, for the labels that were counted.
-    pub(in crate::verifier) fn rows(&self, labels: &[u32]) -> Vec<u32> {
-        let mut next = self.offsets.clone();
-        let mut rows = vec![0; self.total()];
-        for (&label, row) in labels.iter().zip(0..) {
-            let Some(bucket) = (label as usize).checked_sub(1) else { continue };
-            rows[next[bucket]] = row;
-            next[bucket] += 1;
-        }
-        rows
-    }
-
-    /// Pieces of consecutive buckets, of about this many rows: the first row of each piece, and its buckets by themselves.
-    pub(in crate::verifier) fn pieces(&self, rows: usize) -> Vec<(usize, Self)> {
+    /// Pieces of consecutive buckets, of about this many rows.
+    pub(in crate::verifier) fn pieces(&self, rows: usize) -> Vec<BucketPiece> {
         let (mut pieces, mut first) = (Vec::new(), 0);
         for bucket in 1..self.offsets.len() {
             let start = self.offsets[first];
             if self.offsets[bucket] - start >= rows || bucket + 1 == self.offsets.len() {
                 let offsets = self.offsets[first..=bucket].iter().map(|offset| offset - start).collect();
-                pieces.push((start, Self { offsets }));
+                pieces.push(BucketPiece { first_row: start, first_bucket: first, buckets: Self { offsets } });
                 first = bucket;
             }
         }
@@ -245,6 +233,32 @@ impl BucketOffsets {
     /// The rows of each bucket, in the order of labels.
     pub(in crate::verifier) fn ranges(&self) -> impl Iterator<Item = std::ops::Range<usize>> {
         self.offsets.windows(2).map(|pair| pair[0]..pair[1])
+    }
+}
+
+/// Consecutive buckets by themselves.
+pub(in crate::verifier) struct BucketPiece {
+    /// Rows of the buckets before them.
+    pub(in crate::verifier) first_row: usize,
+    /// Number of the buckets before them.
+    first_bucket: usize,
+    pub(in crate::verifier) buckets: BucketOffsets,
+}
+
+impl BucketPiece {
+    /// The rows with labels of these buckets, bucket by bucket, for the labels that were counted.
+    pub(in crate::verifier) fn rows(&self, labels: &[u32]) -> Vec<u32> {
+        let mut next = self.buckets.offsets.clone();
+        next.pop();
+        let mut rows = vec![0; self.buckets.total()];
+        for (&label, row) in labels.iter().zip(0..) {
+            let bucket = (label as usize).wrapping_sub(self.first_bucket + 1);
+            if let Some(next) = next.get_mut(bucket) {
+                rows[*next] = row;
+                *next += 1;
+            }
+        }
+        rows
     }
 }
 
@@ -269,14 +283,14 @@ mod tests {
             }
             let labels: Vec<u32> = (0..50).map(|row| row % 3 + 1).collect();
             let buckets = BucketOffsets::count(&labels).expect("three buckets");
-            let rows = buckets.rows(&labels);
             for piece_rows in [1, 17, 18, 50] {
                 let mut bucket = 0;
-                for (start, piece) in buckets.pieces(piece_rows) {
-                    let these = RowsToPack::These(&rows[start..start + piece.total()]);
+                for piece in buckets.pieces(piece_rows) {
+                    let these = piece.rows(&labels);
+                    let these = RowsToPack::These(&these);
                     let mut grouped = RowKeys::of_rows(&layout, these, codes.iter().map(|c| (c, None)));
-                    grouped.sort_within(&piece);
-                    for range in piece.ranges() {
+                    grouped.sort_within(&piece.buckets);
+                    for range in piece.buckets.ranges() {
                         let mut expected: Vec<&[u32]> = (bucket..50).step_by(3).map(|row| keys.get(row)).collect();
                         expected.sort();
                         assert_eq!(grouped.slice(range), expected.concat());

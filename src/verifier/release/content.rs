@@ -17,6 +17,12 @@ use crate::verifier::contract::input::{VerifierError, VerifierInput};
 use crate::verifier::read::part::{KEYED_ROWS, ParsedPart};
 use crate::verifier::read::row_keys::{BucketOffsets, RowKeys, RowsToPack};
 
+/// Ranges of buckets whose rows are found by one pass over the assignment each, at least; in a table that is not large fewer.
+const FEWEST_RANGES: usize = 8;
+
+/// Pieces of a range, about.
+const RANGE_PIECES: usize = 4;
+
 /// Minimal number of buckets for the check against the order of rows.
 ///
 /// With fewer buckets, honest labels follow the order by chance (with 12 buckets: less than once in 10^7 tables).
@@ -117,17 +123,21 @@ impl BucketedRows<'_> {
         if found != *buckets {
             return Err("buckets do not have as many rows as were put into them".to_owned());
         }
-        let put = buckets.rows(assigned);
         // rows in canonical order are already grouped by bucket
-        let shown = (!labels.is_sorted()).then(|| buckets.rows(labels));
-        let pieces = buckets.pieces(KEYED_ROWS).into_par_iter();
-        let wrong = pieces.map(|(first, buckets)| {
-            let end = first + buckets.total();
-            let shown = match &shown {
-                None => RowsToPack::Between(first, end),
-                Some(rows) => RowsToPack::These(&rows[first..end]),
-            };
-            self.differing(shown, &put[first..end], &buckets)
+        let in_order = labels.is_sorted();
+        let ranges = buckets.pieces((rows / FEWEST_RANGES).clamp(KEYED_ROWS, KEYED_ROWS * RANGE_PIECES));
+        let wrong = ranges.into_par_iter().with_max_len(1).map(|range| {
+            let put = range.rows(assigned);
+            let shown = (!in_order).then(|| range.rows(labels));
+            let wrong = range.buckets.pieces(KEYED_ROWS).into_iter().map(|piece| {
+                let (first, end) = (piece.first_row, piece.first_row + piece.buckets.total());
+                let shown = match &shown {
+                    None => RowsToPack::Between(range.first_row + first, range.first_row + end),
+                    Some(rows) => RowsToPack::These(&rows[first..end]),
+                };
+                self.differing(shown, &put[first..end], &piece.buckets)
+            });
+            wrong.sum::<usize>()
         });
         match wrong.sum::<usize>() {
             0 => Ok(()),

@@ -113,7 +113,7 @@ fn observed(claim: &DecompositionClaim<'_>, both: &BothTables) -> Option<Observe
     let [_, primary, lists @ .., joint] = &both.0[..] else { return None };
     let mut labelled = |part: &ParsedPart| {
         let values = numbered(part.columns.first()?, &mut numbers);
-        Some(LabelledValues { labels: part.labels.clone()?, values })
+        Some(LabelledValues { labels: part.labels.as_deref()?.clone(), values })
     };
     let primary = labelled(primary)?;
     let lists: Vec<LabelledValues> = lists.iter().map(labelled).collect::<Option<_>>()?;

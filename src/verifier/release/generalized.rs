@@ -7,6 +7,7 @@
 //! docs/spec/generalize.md#proof
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use ahash::AHashMap;
 
@@ -31,7 +32,7 @@ pub(in crate::verifier) fn label(
     let Some(joint) = JointColumn::new(part, shared(table), control)? else { return Ok(()) };
     let labels: Vec<u32> = joint.codes.iter().map(|code| code + 1).collect();
     part.buckets = BucketOffsets::count(&labels);
-    part.labels = Some(labels);
+    part.labels = Some(Arc::new(labels));
     Ok(())
 }
 
@@ -171,7 +172,7 @@ impl PartComparison<'_> {
         if places.len() != part.rows || !places.iter().all(fresh) {
             return log.fail(CheckName::Content, format!("{place}: rows do not stand each in a place of its own"));
         }
-        let labels = part.labels.as_deref().unwrap_or_default();
+        let labels = part.labels.as_deref().map(Vec::as_slice).unwrap_or_default();
         for ComparedColumn { column, meaning, original } in columns {
             let name = input.name(column.attribute);
             let cells = || places.iter().map(|&at| column.codes.get(at as usize)).zip(original.codes.iter());

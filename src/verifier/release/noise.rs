@@ -55,7 +55,7 @@ pub(in crate::verifier) fn check(
 fn tuples_of_buckets(rows: &ParsedPart, of: AttrSet) -> AHashMap<u32, AHashSet<Vec<u32>>> {
     let columns: Vec<&ParsedColumn> = rows.columns.iter().filter(|column| of.contains(column.attribute)).collect();
     let mut tuples: AHashMap<u32, AHashSet<Vec<u32>>> = AHashMap::new();
-    for (row, label) in rows.labels.iter().flatten().enumerate() {
+    for (row, label) in rows.labels.as_deref().into_iter().flatten().enumerate() {
         let tuple = columns.iter().map(|column| column.codes.get(row)).collect();
         tuples.entry(*label).or_default().insert(tuple);
     }

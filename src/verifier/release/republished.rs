@@ -62,7 +62,7 @@ pub(in crate::verifier) fn check(input: &VerifierInput<'_>, parts: &[ParsedPart]
     let (Some(rows), Some(labels), [column]) = (&known.labels, &slots.labels, &slots.columns[..]) else {
         return log.fail(CheckName::Buckets, "the parts of a republished table cannot be read");
     };
-    let mut members = rows.clone();
+    let mut members = rows.to_vec();
     members.sort_unstable();
     let mut members = members.chunk_by(PartialEq::eq).peekable();
     let mut slots: Vec<(u32, u32)> = labels.iter().copied().zip(column.codes.iter()).collect();

@@ -158,6 +158,9 @@ impl<'a> TableCheck<'a> {
         let Some(mut part) = part::read(self.input, self.control, self.table, claimed, log)? else {
             return Ok(());
         };
+        if let Some(before) = self.parts.last() {
+            part.share_labels(before);
+        }
         let is_joint = self.decomposition.is_some_and(|claim| claim.is_joint(claimed));
         let is_listed = claimed.rows == RowMeaning::Values;
         let lacks_rows = is_joint && self.decomposition.is_some_and(|claim| claim.leaves_out());
