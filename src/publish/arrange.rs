@@ -70,7 +70,9 @@ pub(super) fn arranged(
 ) -> Result<Vec<Column>, Cancelled> {
     let columns: Vec<&Column> = attrs.iter().map(|&attr| table.column(attr)).collect();
     match columns.iter().map(|column| width(column)).sum() {
-        0..=32 => as_words::<u32>(table.rows(), &columns, groups, control),
+        0..=8 => as_words::<u8>(table.rows(), &columns, groups, control),
+        9..=16 => as_words::<u16>(table.rows(), &columns, groups, control),
+        17..=32 => as_words::<u32>(table.rows(), &columns, groups, control),
         33..=64 => as_words::<u64>(table.rows(), &columns, groups, control),
         65..=128 => as_words::<u128>(table.rows(), &columns, groups, control),
         _ => as_rows(table.rows(), &columns, groups, control),
@@ -104,7 +106,7 @@ macro_rules! words {
         }
     )*};
 }
-words!(u32, u64, u128);
+words!(u8, u16, u32, u64, u128);
 
 /// Tuples of `columns` as words.
 fn packed<W: PackedTuple>(rows: usize, columns: &[&Column], control: &Control) -> Result<Vec<W>, Cancelled> {
@@ -253,7 +255,7 @@ mod tests {
             rows in prop::collection::vec(prop::collection::vec(prop_oneof![3 => 0u32..2, 1 => any::<u32>()], 10), 0..60),
             groups in 1u32..9,
         ) {
-            // a few narrow attributes fit 32 bits, more 64 or 128, many none
+            // one narrow attribute fits 8 bits, more fit 16 to 128, many none
             let table = table(columns, len, &rows);
             let attrs: Vec<Attr> = table.attributes().iter().collect();
             let labels: Vec<u32> = rows.iter().map(|row| row[9] % groups + 1).collect();
