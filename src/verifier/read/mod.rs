@@ -10,3 +10,4 @@ pub(super) mod joint_column;
 pub(super) mod overlapping_columns;
 pub(super) mod part;
 pub(super) mod row_keys;
+mod row_labels;

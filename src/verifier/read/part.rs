@@ -10,6 +10,7 @@ use super::csv::{PartRecords, ReadError};
 use super::dictionary::PartDictionary;
 use super::joint_column::{CodedPart, JointColumn};
 use super::row_keys::{BucketOffsets, RowKeyLayout, RowKeys, RowsToPack};
+use super::row_labels::RowLabels;
 use crate::control::Control;
 use crate::microdata::formats::csv::Record;
 use crate::microdata::{Attr, AttributeType, Codes, Column, Table};
@@ -94,13 +95,6 @@ impl ParsedPart {
         })
     }
 
-    /// Takes the labels of another part, if they are the same.
-    pub(in crate::verifier) fn share_labels(&mut self, other: &Self) {
-        if self.labels == other.labels {
-            self.labels.clone_from(&other.labels);
-        }
-    }
-
     /// The rows for other readers; `None` unless every cell is a value of the original.
     pub(in crate::verifier) fn into_read(self, original: &Table, part: &Part) -> Option<ReadPart> {
         let labels = if part.bucketed { Arc::unwrap_or_clone(self.labels?) } else { Vec::new() };
@@ -124,20 +118,29 @@ impl ParsedPart {
 /// A fault that makes all rows of a part unreadable, with the check that fails.
 struct UnreadablePart(CheckName, String);
 
+/// A part of a table that is to be read.
+#[derive(Clone, Copy)]
+pub(in crate::verifier) struct PartInTable<'a> {
+    pub(in crate::verifier) table: &'a PublishedTable,
+    pub(in crate::verifier) part: &'a Part,
+    /// The part before it, if it was kept.
+    pub(in crate::verifier) before: Option<&'a ParsedPart>,
+}
+
 /// Reads a part and checks its header, its length, the order of its rows and its values.
 ///
 /// `None` when the rows cannot be read.
 pub(in crate::verifier) fn read(
     input: &VerifierInput<'_>,
     control: &Control,
-    table: &PublishedTable,
-    part: &Part,
+    of: PartInTable<'_>,
     log: &mut CheckLog,
 ) -> Result<Option<ParsedPart>, VerifierError> {
+    let PartInTable { table, part, .. } = of;
     let place = place_of(table, part);
     let known = part.columns.iter().all(|column| is_readable(input, column.attribute));
     let result = if known {
-        rows(input, control, table, part, log)?
+        rows(input, control, of, log)?
     } else {
         Err(UnreadablePart(CheckName::Columns, "there are attributes that the original does not have".to_owned()))
     };
@@ -187,18 +190,18 @@ impl<'a> ColumnParser<'a> {
 /// Parser of the rows of a part.
 struct RowParser<'a> {
     part: &'a Part,
-    labels: Option<Vec<u32>>,
+    labels: Option<RowLabels>,
     columns: Vec<ColumnParser<'a>>,
     rows: usize,
 }
 
 impl<'a> RowParser<'a> {
-    fn new(input: &VerifierInput<'a>, part: &'a Part) -> Self {
+    fn new(input: &VerifierInput<'a>, PartInTable { part, before, .. }: PartInTable<'a>) -> Self {
         // bounds the reservation for a part that claims more rows than it has
         let expected = part.len.min(1 << 24) as usize;
         Self {
             part,
-            labels: part.bucketed.then(|| Vec::with_capacity(expected)),
+            labels: part.bucketed.then(|| RowLabels::new(before.and_then(|part| part.labels.as_ref()), expected)),
             columns: part.columns.iter().map(|column| ColumnParser::new(input, column, expected)).collect(),
             rows: 0,
         }
@@ -249,7 +252,7 @@ impl<'a> RowParser<'a> {
         }
         self.rows = seen;
         if let Some(labels) = &mut self.labels {
-            labels.extend(block.labels);
+            labels.extend(&block.labels);
         }
         let columns = self.columns.iter_mut().zip(&block.columns).zip(known);
         columns.for_each(|((column, cells), known)| column.add(cells, *known));
@@ -272,10 +275,11 @@ impl<'a> RowParser<'a> {
             }
         };
         let columns = self.columns.into_iter().zip(&part.columns).map(parsed).collect();
-        let buckets = self.labels.as_deref().and_then(BucketOffsets::count);
+        let labels = self.labels.map(RowLabels::finish);
+        let buckets = labels.as_deref().and_then(|labels| BucketOffsets::count(labels));
         ParsedPart {
             rows: self.rows,
-            labels: self.labels.map(Arc::new),
+            labels,
             buckets,
             columns,
             counterfeits: counterfeits(part.rows),
@@ -296,10 +300,10 @@ pub(in crate::verifier) fn place_of(table: &PublishedTable, part: &Part) -> Stri
 fn rows(
     input: &VerifierInput<'_>,
     control: &Control,
-    table: &PublishedTable,
-    part: &Part,
+    of: PartInTable<'_>,
     log: &mut CheckLog,
 ) -> Result<Result<ParsedPart, UnreadablePart>, VerifierError> {
+    let PartInTable { table, part, .. } = of;
     let place = &place_of(table, part);
     let mut reader = PartRecords::new(input.parts.open(&part.file(&table.name))?);
     let width = usize::from(part.bucketed) + part.columns.len();
@@ -308,7 +312,7 @@ fn rows(
         Some(Some(_)) => return Ok(Err(UnreadablePart(CheckName::Columns, "the header has other columns".to_owned()))),
         _ => return Ok(Err(UnreadablePart(CheckName::Columns, "there is no header".to_owned()))),
     }
-    let mut parser = RowParser::new(input, part);
+    let mut parser = RowParser::new(input, of);
     if let Err(fault) = parser.parse(reader, control)? {
         return Ok(Err(fault));
     }

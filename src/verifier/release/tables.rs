@@ -29,7 +29,7 @@ use crate::verifier::definition::taxonomy::DeclaredValues;
 use crate::verifier::definition::thresholds;
 use crate::verifier::read::bucket_classes::BucketClasses;
 use crate::verifier::read::part;
-use crate::verifier::read::part::ParsedPart;
+use crate::verifier::read::part::{ParsedPart, PartInTable};
 use crate::verifier::read::row_keys::{BucketOffsets, RowKeys};
 
 /// Reads and checks every table.
@@ -155,12 +155,10 @@ impl<'a> TableCheck<'a> {
     /// Checks one part, by its position in the table.
     fn part(&mut self, position: usize, report: &mut TablesReport, log: &mut CheckLog) -> Result<(), VerifierError> {
         let claimed = &self.table.parts[position];
-        let Some(mut part) = part::read(self.input, self.control, self.table, claimed, log)? else {
+        let of = PartInTable { table: self.table, part: claimed, before: self.parts.last() };
+        let Some(mut part) = part::read(self.input, self.control, of, log)? else {
             return Ok(());
         };
-        if let Some(before) = self.parts.last() {
-            part.share_labels(before);
-        }
         let is_joint = self.decomposition.is_some_and(|claim| claim.is_joint(claimed));
         let is_listed = claimed.rows == RowMeaning::Values;
         let lacks_rows = is_joint && self.decomposition.is_some_and(|claim| claim.leaves_out());
