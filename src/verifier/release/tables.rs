@@ -155,8 +155,7 @@ impl<'a> TableCheck<'a> {
     /// Checks one part, by its position in the table.
     fn part(&mut self, position: usize, report: &mut TablesReport, log: &mut CheckLog) -> Result<(), VerifierError> {
         let claimed = &self.table.parts[position];
-        let of = PartInTable { table: self.table, part: claimed, before: self.parts.last() };
-        let Some(mut part) = part::read(self.input, self.control, of, log)? else {
+        let Some(mut part) = self.read(claimed, log)? else {
             return Ok(());
         };
         let is_joint = self.decomposition.is_some_and(|claim| claim.is_joint(claimed));
@@ -213,6 +212,12 @@ impl<'a> TableCheck<'a> {
             (false, false) => {}
         }
         Ok(())
+    }
+
+    /// Reads a part.
+    fn read(&self, claimed: &Part, log: &mut CheckLog) -> Result<Option<ParsedPart>, VerifierError> {
+        let of = PartInTable { table: self.table, part: claimed, before: self.parts.last() };
+        part::read(self.input, self.control, of, log)
     }
 
     /// Whether a check or a reader needs all parts.
