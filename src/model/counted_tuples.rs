@@ -87,6 +87,14 @@ impl CountedTuples {
         Self { row_bits, list: TupleList::Narrow(words) }
     }
 
+    /// The tuples with the words that some of `rows` rows have; `counts` has the number of rows of each word.
+    pub(super) fn from_counts(counts: &[u32], rows: usize) -> Self {
+        let row_bits = bits(rows + 1);
+        let occurring = (0_u64..).zip(counts).filter(|(_, count)| **count > 0);
+        let words = occurring.map(|(word, &count)| word << row_bits | u64::from(count)).collect();
+        Self { row_bits, list: TupleList::Narrow(words) }
+    }
+
     /// Number of tuples that one row has.
     pub(super) fn unique(&self) -> u64 {
         let unique = match &self.list {

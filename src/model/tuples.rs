@@ -22,6 +22,9 @@ const PART_PIECES: usize = 16;
 /// Parts of the rows of a table that is not large.
 const FEWEST_PARTS: usize = 8;
 
+/// Bits of words of which each is counted, where a table has more rows than there are such words.
+const COUNTED_BITS: u32 = 16;
+
 /// Rows that are looked at to find the column that parts them best.
 const SAMPLED_ROWS: usize = 1 << 14;
 
@@ -79,6 +82,11 @@ impl<'a> PackedRows<'a> {
     /// Bits of a word that are used.
     fn used(&self) -> u32 {
         (0..self.columns.len()).map(|column| self.column_bits(column)).sum::<u32>() + self.group_bits()
+    }
+
+    /// Whether words are so few that each of some rows is counted, and none sorted.
+    fn are_counted(&self, rows: usize) -> bool {
+        self.used() <= COUNTED_BITS && rows >> self.used() > 0
     }
 
     /// Number of rows that no other row of their group equals.
@@ -144,7 +152,7 @@ impl<'a> PackedRows<'a> {
 
     /// What parts the rows best, and what does where rows of several such parts are compared.
     fn parted_by(&self, piece: usize) -> (PartedBy<'a>, PartedBy<'a>) {
-        if self.rows <= piece {
+        if self.rows <= piece || self.are_counted(self.rows) {
             return (PartedBy::Nothing, PartedBy::Nothing);
         }
         if let Some(groups) = self.groups {
@@ -204,20 +212,35 @@ impl<'a> PackedRows<'a> {
 
     /// The distinct tuples of some rows.
     fn tuples(&self, rows: &[u32], layout: &WordLayout, control: &Control) -> Result<CountedTuples, Cancelled> {
+        if self.are_counted(rows.len()) {
+            let mut counts = vec![0_u32; 1 << self.used()];
+            let mut words = vec![0; rows.len().min(Control::STRIDE)];
+            for rows in rows.chunks(Control::STRIDE) {
+                control.check()?;
+                let words = &mut words[..rows.len()];
+                self.write_words(words, rows, layout);
+                words.iter().for_each(|word| counts[*word as usize] += 1);
+            }
+            return Ok(CountedTuples::from_counts(&counts, rows.len()));
+        }
         let mut words = vec![0; rows.len()];
         for (words, rows) in words.chunks_mut(Control::STRIDE).zip(rows.chunks(Control::STRIDE)) {
             control.check()?;
-            // a fresh page that is read before it is written is made twice, and other processors wait for it
-            words.fill(0);
-            for (&column, &field) in layout.order.iter().zip(&layout.fields) {
-                with_codes!(&self.columns[column].codes, codes => write(words, rows, codes, field));
-            }
-            if let Some(groups) = self.groups {
-                write(words, rows, groups.of_row(), layout.groups);
-            }
+            self.write_words(words, rows, layout);
         }
         words.sort_unstable();
         Ok(CountedTuples::new(words, self.used()))
+    }
+
+    fn write_words(&self, words: &mut [u64], rows: &[u32], layout: &WordLayout) {
+        // a fresh page that is read before it is written is made twice, and other processors wait for it
+        words.fill(0);
+        for (&column, &field) in layout.order.iter().zip(&layout.fields) {
+            with_codes!(&self.columns[column].codes, codes => write(words, rows, codes, field));
+        }
+        if let Some(groups) = self.groups {
+            write(words, rows, groups.of_row(), layout.groups);
+        }
     }
 }
 
