@@ -22,6 +22,9 @@ const PART_PIECES: usize = 16;
 /// Parts of the rows of a table that is not large.
 const FEWEST_PARTS: usize = 8;
 
+/// Parts of the rows of a huge table, about: each is found by a pass over all rows.
+const MOST_PARTS: usize = 64;
+
 /// Bits of words of which each is counted, where a table has more rows than there are such words.
 const COUNTED_BITS: u32 = 16;
 
@@ -181,7 +184,7 @@ impl<'a> PackedRows<'a> {
         control: &Control,
         look: impl Fn(Vec<u32>) -> Result<R, Cancelled> + Sync,
     ) -> Result<Vec<R>, Cancelled> {
-        let most = (self.rows / FEWEST_PARTS).clamp(piece, piece * PART_PIECES);
+        let most = (self.rows / FEWEST_PARTS).clamp(piece, piece * PART_PIECES).max(self.rows / MOST_PARTS);
         let parts = match parted {
             PartedBy::Groups(groups) => RowParts::new(groups.of_row(), groups.sizes().len(), most, control),
             PartedBy::Column(column) => {

@@ -20,6 +20,9 @@ use crate::verifier::read::row_keys::{BucketOffsets, RowKeys, RowsToPack};
 /// Ranges of buckets whose rows are found by one pass over the assignment each, at least; in a table that is not large fewer.
 const FEWEST_RANGES: usize = 8;
 
+/// Ranges in a huge table, about.
+const MOST_RANGES: usize = 64;
+
 /// Pieces of a range, about.
 const RANGE_PIECES: usize = 4;
 
@@ -125,7 +128,8 @@ impl BucketedRows<'_> {
         }
         // rows in canonical order are already grouped by bucket
         let in_order = labels.is_sorted();
-        let ranges = buckets.pieces((rows / FEWEST_RANGES).clamp(KEYED_ROWS, KEYED_ROWS * RANGE_PIECES));
+        let least = (rows / FEWEST_RANGES).clamp(KEYED_ROWS, KEYED_ROWS * RANGE_PIECES).max(rows / MOST_RANGES);
+        let ranges = buckets.pieces(least);
         let wrong = ranges.into_par_iter().with_max_len(1).map(|range| {
             let put = range.rows(assigned);
             let shown = (!in_order).then(|| range.rows(labels));
