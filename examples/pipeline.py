@@ -33,6 +33,14 @@ import requests
 
 BUSY = {429, 503}
 
+# integers stay integers where values are missing
+NULLABLE = {
+    pa.bool_(): pd.BooleanDtype(),
+    pa.float64(): pd.Float64Dtype(),
+    pa.int64(): pd.Int64Dtype(),
+    pa.string(): pd.StringDtype(),
+}
+
 
 class Refused(Exception):
     """What the service answers instead of doing it: the text of a problem document."""
@@ -137,9 +145,15 @@ def read_table(path):
     return table
 
 
+def read_part(parquet):
+    """A part as Arrow has it. It is read in this thread alone: one of Arrow's that drops a file of Python's while Python ends
+    aborts the process (apache/arrow#34314)."""
+    return pq.ParquetFile(io.BytesIO(parquet), pre_buffer=False).read(use_threads=False)
+
+
 def load(parquet):
-    """A part for pandas: integers stay integers where values are missing."""
-    return pd.read_parquet(io.BytesIO(parquet), dtype_backend="numpy_nullable")
+    """A part for pandas."""
+    return read_part(parquet).to_pandas(types_mapper=NULLABLE.get)
 
 
 def linked(parts):

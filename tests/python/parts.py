@@ -6,13 +6,14 @@ import io
 import pathlib
 import sys
 import tempfile
+import threading
+import unittest.mock
 
 import duckdb
 import duckdb_ext
 import pandas as pd
 import polars as pl
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[2] / "examples"))
 import pipeline  # noqa: E402
@@ -54,6 +55,23 @@ def table():
     )
 
 
+class WatchedFile(io.BytesIO):
+    """Knows which threads read it."""
+
+    threads = set()
+
+    def read(self, *size):
+        self.threads.add(threading.get_ident())
+        return super().read(*size)
+
+
+def read_in_one_thread(parquet):
+    with unittest.mock.patch("io.BytesIO", WatchedFile):
+        read = pipeline.read_part(parquet)
+    assert WatchedFile.threads == {threading.get_ident()}, WatchedFile.threads
+    return read
+
+
 def main(url):
     guardian = pipeline.Guardian(url)
     sent = table()
@@ -68,7 +86,7 @@ def main(url):
     where = (done["release"], "t1", "rows")
 
     # Parquet: types as they were sent, and missing values are null
-    came = pq.read_table(io.BytesIO(guardian.part(*where, "parquet")))
+    came = read_in_one_thread(guardian.part(*where, "parquet"))
     for name, kind in WANTED.items():
         assert came.schema.field(name).type == kind, (name, came.schema)
         assert came.column(name).null_count == ROWS // 2, name
@@ -122,7 +140,7 @@ def main(url):
     done = guardian.follow(guardian.submit(job), lambda job: None)
     (published,) = guardian.manifest(done["release"])["tables"]
     parts = [guardian.part(done["release"], published["name"], part["name"], "parquet") for part in published["parts"]]
-    bucketed = pq.read_table(io.BytesIO(parts[0]))
+    bucketed = pipeline.read_part(parts[0])
     assert bucketed.schema.field("bucket").type == pa.int32(), bucketed.schema
     joined = pipeline.linked([pipeline.load(part) for part in parts])
     assert abs(joined["weight"].sum() - hospital.num_rows) < 1e-9, joined

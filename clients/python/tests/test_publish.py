@@ -3,6 +3,7 @@ GUARDIAN_ADMIN_KEY only declares a population."""
 
 from __future__ import annotations
 
+import io
 import os
 import pickle
 import threading
@@ -103,6 +104,19 @@ def test_frames_go_in_and_come_out(service: Guardian, library: Any) -> None:
         assert len(release.table(name)) == 6
     again = service.publish(library.DataFrame(given), specification=document(), **PEOPLE)
     assert again.id == release.id == service.release(release.id, library.DataFrame).id
+
+
+def test_frames_of_pandas_are_read_in_one_thread(service: Guardian, monkeypatch: pytest.MonkeyPatch) -> None:
+    threads = set()
+
+    class WatchedFile(io.BytesIO):
+        def read(self, size: int | None = -1, /) -> bytes:
+            threads.add(threading.get_ident())
+            return super().read(size)
+
+    release = service.publish(pandas.DataFrame(columns()), specification=document(), **PEOPLE)
+    monkeypatch.setattr(io, "BytesIO", WatchedFile)
+    assert release.frames and threads == {threading.get_ident()}
 
 
 @pytest.mark.parametrize("fault", ["503", "drop"])

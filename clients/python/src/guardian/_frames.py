@@ -41,9 +41,23 @@ def reader(kind: type[Frame]) -> Callable[[bytes], Frame]:
 
         return lambda parquet: cast(Any, polars.read_parquet(io.BytesIO(parquet)))
     import pandas
+    import pyarrow
+    import pyarrow.parquet
 
     # integers stay integers where values are missing
-    return lambda parquet: cast(Any, pandas.read_parquet(io.BytesIO(parquet), dtype_backend="numpy_nullable"))
+    nullable = {
+        pyarrow.bool_(): pandas.BooleanDtype(),
+        pyarrow.float64(): pandas.Float64Dtype(),
+        pyarrow.int64(): pandas.Int64Dtype(),
+        pyarrow.string(): pandas.StringDtype(),
+    }
+
+    def read(parquet: bytes) -> Any:
+        # in this thread alone: one of Arrow's that drops a file of Python's while Python ends aborts the process
+        file = pyarrow.parquet.ParquetFile(io.BytesIO(parquet), pre_buffer=False)
+        return file.read(use_threads=False).to_pandas(types_mapper=nullable.get)
+
+    return read
 
 
 def _library(kind: type[Any]) -> str:
