@@ -1,6 +1,9 @@
 //! Parts of rows that share no code of a column.
 
+use std::borrow::Cow;
 use std::ops::Range;
+
+use rayon::prelude::*;
 
 use super::counted_tuples::bits;
 use crate::control::{Cancelled, Control};
@@ -18,9 +21,37 @@ pub(super) struct RowParts {
 }
 
 /// Rows whose codes are of these classes.
-pub(super) struct RowPart {
+struct RowPart {
     classes: Range<u32>,
     rows: usize,
+}
+
+/// Some rows of a table.
+pub(super) enum RowSelection {
+    /// As many, from the first.
+    All(usize),
+    /// These, rising.
+    Listed(Vec<u32>),
+}
+
+impl RowSelection {
+    pub(super) fn len(&self) -> usize {
+        match self {
+            Self::All(rows) => *rows,
+            Self::Listed(rows) => rows.len(),
+        }
+    }
+
+    /// The rows, `size` at a time.
+    pub(super) fn chunks(&self, size: usize) -> impl Iterator<Item = Cow<'_, [u32]>> {
+        (0..self.len()).step_by(size).map(move |start| {
+            let end = self.len().min(start + size);
+            match self {
+                Self::All(_) => Cow::Owned((start as u32..end as u32).collect()),
+                Self::Listed(rows) => Cow::Borrowed(&rows[start..end]),
+            }
+        })
+    }
 }
 
 impl RowParts {
@@ -50,17 +81,18 @@ impl RowParts {
         Ok(Self { shift, parts })
     }
 
-    pub(super) fn parts(&self) -> &[RowPart] {
-        &self.parts
-    }
-
-    /// The rows of a part; `codes` are those that it was made of.
-    pub(super) fn rows<T: Copy + Into<u32>>(
+    /// Calls `look` with the rows of each part, side by side; `codes` are those that parts were made of.
+    pub(super) fn each<T: Copy + Into<u32> + Sync, R: Send>(
         &self,
-        part: &RowPart,
         codes: &[T],
         control: &Control,
-    ) -> Result<Vec<u32>, Cancelled> {
+        look: impl Fn(RowSelection) -> Result<R, Cancelled> + Sync,
+    ) -> Result<Vec<R>, Cancelled> {
+        let look = |part| look(RowSelection::Listed(self.rows(part, codes, control)?));
+        self.parts.par_iter().with_max_len(1).map(look).collect()
+    }
+
+    fn rows<T: Copy + Into<u32>>(&self, part: &RowPart, codes: &[T], control: &Control) -> Result<Vec<u32>, Cancelled> {
         let (first, classes) = (part.classes.start, part.classes.end - part.classes.start);
         // each row is written, and stays if it is of the part: no branch is guessed wrong
         let (mut rows, mut found) = (vec![0; part.rows + 1], 0);
@@ -95,7 +127,7 @@ mod tests {
             let parts = RowParts::new(&codes, values, most, &control).unwrap();
             let mut part_of_code = std::collections::BTreeMap::new();
             let mut seen = Vec::new();
-            for (at, part) in parts.parts().iter().enumerate() {
+            for (at, part) in parts.parts.iter().enumerate() {
                 let rows = parts.rows(part, &codes, &control).unwrap();
                 prop_assert!(rows.is_sorted());
                 let classes: std::collections::BTreeSet<u32> = rows.iter().map(|row| codes[*row as usize] >> parts.shift).collect();

@@ -3,12 +3,10 @@
 //! Only the words of some rows exist at a time: those of the rows that may agree in the columns that are compared. Each
 //! processor has such a part of the rows.
 
-use rayon::prelude::*;
-
 use super::counted_tuples::{CountedTuples, WordField, bits};
 use super::groups::RowGroups;
 use super::inferred_rows::InferredRows;
-use super::row_parts::{RowPart, RowParts};
+use super::row_parts::{RowParts, RowSelection};
 use crate::control::{Cancelled, Control};
 use crate::microdata::Column;
 use crate::with_codes;
@@ -87,8 +85,8 @@ impl<'a> PackedRows<'a> {
         (0..self.columns.len()).map(|column| self.column_bits(column)).sum::<u32>() + self.group_bits()
     }
 
-    /// Whether words are so few that each of some rows is counted, and none sorted.
-    fn are_counted(&self, rows: usize) -> bool {
+    /// Whether there are so few words that those of some rows are counted, and none is sorted.
+    fn has_few_words(&self, rows: usize) -> bool {
         self.used() <= COUNTED_BITS && rows >> self.used() > 0
     }
 
@@ -99,7 +97,7 @@ impl<'a> PackedRows<'a> {
     pub(super) fn unique(&self, control: &Control) -> Result<u64, Cancelled> {
         let (parted, _) = self.parted_by(PIECE_TUPLES);
         let layout = self.layout((0..self.columns.len()).collect());
-        let look = |rows: Vec<u32>| Ok(self.tuples(&rows, &layout, control)?.unique());
+        let look = |rows: RowSelection| Ok(self.tuples(&rows, &layout, control)?.unique());
         Ok(self.each_part(parted, PIECE_TUPLES, control, look)?.into_iter().sum())
     }
 
@@ -139,7 +137,7 @@ impl<'a> PackedRows<'a> {
         order.extend(parted.column());
         let layout = self.layout(order);
         let parting = parted.column().and(layout.fields.last().copied()).unwrap_or(layout.groups);
-        let look = |rows: Vec<u32>| {
+        let look = |rows: RowSelection| {
             let tuples = self.tuples(&rows, &layout, control)?;
             drop(rows);
             let unique = tuples.unique();
@@ -155,7 +153,7 @@ impl<'a> PackedRows<'a> {
 
     /// What parts the rows best, and what does where rows of several such parts are compared.
     fn parted_by(&self, piece: usize) -> (PartedBy<'a>, PartedBy<'a>) {
-        if self.rows <= piece || self.are_counted(self.rows) {
+        if self.rows <= piece || self.has_few_words(self.rows) {
             return (PartedBy::Nothing, PartedBy::Nothing);
         }
         if let Some(groups) = self.groups {
@@ -182,25 +180,20 @@ impl<'a> PackedRows<'a> {
         parted: PartedBy<'_>,
         piece: usize,
         control: &Control,
-        look: impl Fn(Vec<u32>) -> Result<R, Cancelled> + Sync,
+        look: impl Fn(RowSelection) -> Result<R, Cancelled> + Sync,
     ) -> Result<Vec<R>, Cancelled> {
         let most = (self.rows / FEWEST_PARTS).clamp(piece, piece * PART_PIECES).max(self.rows / MOST_PARTS);
-        let parts = match parted {
-            PartedBy::Groups(groups) => RowParts::new(groups.of_row(), groups.sizes().len(), most, control),
+        match parted {
+            PartedBy::Groups(groups) => {
+                let (of_row, number) = (groups.of_row(), groups.sizes().len());
+                RowParts::new(of_row, number, most, control)?.each(of_row, control, look)
+            }
             PartedBy::Column(column) => {
                 let Column { codes, domain, .. } = self.columns[column];
-                with_codes!(codes, codes => RowParts::new(codes, domain.len(), most, control))
+                with_codes!(codes, codes => RowParts::new(codes, domain.len(), most, control)?.each(codes, control, look))
             }
-            PartedBy::Nothing => return Ok(vec![look((0..self.rows as u32).collect())?]),
-        }?;
-        let rows = |part: &RowPart| match parted {
-            PartedBy::Groups(groups) => parts.rows(part, groups.of_row(), control),
-            PartedBy::Column(column) => {
-                with_codes!(&self.columns[column].codes, codes => parts.rows(part, codes, control))
-            }
-            PartedBy::Nothing => Ok(Vec::new()),
-        };
-        parts.parts().par_iter().with_max_len(1).map(|part| look(rows(part)?)).collect()
+            PartedBy::Nothing => Ok(vec![look(RowSelection::All(self.rows))?]),
+        }
     }
 
     fn layout(&self, order: Vec<usize>) -> WordLayout {
@@ -214,14 +207,14 @@ impl<'a> PackedRows<'a> {
     }
 
     /// The distinct tuples of some rows.
-    fn tuples(&self, rows: &[u32], layout: &WordLayout, control: &Control) -> Result<CountedTuples, Cancelled> {
-        if self.are_counted(rows.len()) {
+    fn tuples(&self, rows: &RowSelection, layout: &WordLayout, control: &Control) -> Result<CountedTuples, Cancelled> {
+        if self.has_few_words(rows.len()) {
             let mut counts = vec![0_u32; 1 << self.used()];
             let mut words = vec![0; rows.len().min(Control::STRIDE)];
             for rows in rows.chunks(Control::STRIDE) {
                 control.check()?;
                 let words = &mut words[..rows.len()];
-                self.write_words(words, rows, layout);
+                self.write_words(words, &rows, layout);
                 words.iter().for_each(|word| counts[*word as usize] += 1);
             }
             return Ok(CountedTuples::from_counts(&counts, rows.len()));
@@ -229,7 +222,7 @@ impl<'a> PackedRows<'a> {
         let mut words = vec![0; rows.len()];
         for (words, rows) in words.chunks_mut(Control::STRIDE).zip(rows.chunks(Control::STRIDE)) {
             control.check()?;
-            self.write_words(words, rows, layout);
+            self.write_words(words, &rows, layout);
         }
         words.sort_unstable();
         Ok(CountedTuples::new(words, self.used()))
