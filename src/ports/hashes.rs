@@ -5,9 +5,7 @@ use crate::vault::ContentHasher;
 
 impl KeyedHasher for ContentHasher {
     fn keyed_bytes(&self, bytes: &[u8]) -> KeyedHash {
-        let mut hash = self.clone();
-        hash.update(b"people\0");
-        hash.update(bytes);
-        KeyedHash(hash.finish().iter().take(16).fold(0, |word, &byte| word << 8 | u128::from(byte)))
+        let hash = self.hash(b"people\0", bytes);
+        KeyedHash::from_bytes(std::array::from_fn(|at| hash[at]))
     }
 }

@@ -9,6 +9,7 @@ use super::ciphertext::{self, DataKey};
 use super::error::VaultError;
 use super::master::MasterKey;
 use super::secret::{self, Secret};
+use super::short_mac::ShortMac;
 
 /// The purpose of a wrapped secret; unwrapping requires the same purpose.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -123,7 +124,7 @@ impl Vault {
     /// # Errors
     /// If the system provides no randomness for the nonce.
     pub fn wrap(&self, purpose: Purpose, id: Uuid, secret: &Secret) -> Result<Vec<u8>, VaultError> {
-        ciphertext::encrypt_bytes(&self.wrapping, &purpose.context_bytes(id), secret.as_slice())
+        ciphertext::encrypt_bytes(&self.wrapping, &purpose.context_bytes(id), &[secret.as_slice()])
     }
 
     /// Unwraps the output of [`Vault::wrap`] for the same purpose and id.
@@ -189,24 +190,42 @@ impl Vault {
     /// A hasher of contents; hashes are comparable within a tenant only.
     #[must_use]
     pub fn content_hasher(&self, tenant: &str) -> ContentHasher {
-        ContentHasher(mac(&keyed(&self.hashing, tenant.as_bytes())))
+        let key = keyed(&self.hashing, tenant.as_bytes());
+        ContentHasher { incremental: mac(&key), short: Some(ShortMac::new(&key)) }
     }
 }
 
 /// An incremental keyed hash (HMAC-SHA-256).
 #[derive(Clone)]
-pub struct ContentHasher(Hmac<Sha256>);
+pub struct ContentHasher {
+    incremental: Hmac<Sha256>,
+    /// Until something is added.
+    short: Option<ShortMac>,
+}
 
 impl ContentHasher {
     /// Adds bytes; the caller delimits values.
     pub fn update(&mut self, bytes: &[u8]) {
-        self.0.update(bytes);
+        self.short = None;
+        self.incremental.update(bytes);
     }
 
     /// The hash of all added bytes.
     #[must_use]
     pub fn finish(self) -> [u8; 32] {
-        self.0.finalize().into_bytes().into()
+        self.incremental.finalize().into_bytes().into()
+    }
+
+    /// The hash of all added bytes, a label, and a text behind it.
+    #[must_use]
+    pub fn hash(&self, label: &[u8], text: &[u8]) -> [u8; 32] {
+        let short = self.short.as_ref().and_then(|short| short.hash(label, text));
+        short.unwrap_or_else(|| {
+            let mut hash = self.clone();
+            hash.update(label);
+            hash.update(text);
+            hash.finish()
+        })
     }
 }
 
@@ -301,5 +320,11 @@ mod tests {
         assert_eq!(hash(&vault, "a", &[b"ab", b"c"]), hash(&vault, "a", &[b"abc"]));
         assert_ne!(hash(&vault, "a", &[b"abc"]), hash(&vault, "b", &[b"abc"]));
         assert_ne!(hash(&vault, "a", &[b"abc"]), hash(&other, "a", &[b"abc"]));
+        for length in [0, 3, 54, 55, 56, 200] {
+            let (mut hasher, text) = (vault.content_hasher("a"), vec![b'x'; length]);
+            assert_eq!(hasher.hash(b"y", &text), hash(&vault, "a", &[b"y", &text]), "{length} bytes");
+            hasher.update(b"before");
+            assert_eq!(hasher.hash(b"y", &text), hash(&vault, "a", &[b"before", b"y", &text]), "{length} bytes");
+        }
     }
 }

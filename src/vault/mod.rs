@@ -11,6 +11,7 @@ mod keys;
 mod master;
 mod sealed_file;
 mod secret;
+mod short_mac;
 
 pub use ciphertext::{Ciphertext, CiphertextContext, DataKey};
 pub use error::VaultError;
