@@ -94,9 +94,8 @@ impl PopulationFile {
     /// # Errors
     /// [`PopulationFileError`]; nothing of the night may then be published.
     pub fn replace(&mut self, state: &[u8]) -> Result<(), PopulationFileError> {
-        let content = SecretBytes::from([&self.content[..HASH_KEY_BYTES], state].concat());
-        self.file.replace(&content)?;
-        self.content = content;
+        self.file.replace(&[&self.content[..HASH_KEY_BYTES], state])?;
+        self.content.replace_behind(HASH_KEY_BYTES, state);
         Ok(())
     }
 }

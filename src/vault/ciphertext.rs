@@ -13,6 +13,8 @@ use super::secret::Secret;
 const CIPHERTEXT_LAYOUT: u8 = 1;
 const NONCE_BYTES: usize = 24;
 const TAG_BYTES: usize = 16;
+/// The bytes before the ciphertext.
+const HEAD_BYTES: usize = 1 + NONCE_BYTES;
 
 /// The role of a ciphertext within its dataset or chain; decryption requires the same role.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -110,7 +112,7 @@ impl DataKey {
     /// # Errors
     /// If the system provides no randomness for the nonce.
     pub fn encrypt(&self, place: CiphertextContext, plain: &[u8]) -> Result<Ciphertext, VaultError> {
-        Ok(Ciphertext(encrypt_bytes(&self.secret, &place.context_bytes(self.owner), plain)?))
+        Ok(Ciphertext(encrypt_bytes(&self.secret, &place.context_bytes(self.owner), &[plain])?))
     }
 
     /// Decrypts a ciphertext of the same role.
@@ -122,16 +124,17 @@ impl DataKey {
     }
 }
 
-/// Encrypts with a fresh nonce; the tag also covers `covered`.
-pub(super) fn encrypt_bytes(key: &Secret, covered: &[u8], plain: &[u8]) -> Result<Vec<u8>, VaultError> {
-    let mut ciphertext = Vec::with_capacity(1 + NONCE_BYTES + plain.len() + TAG_BYTES);
+/// Encrypts some bytes behind each other with a fresh nonce; the tag also covers `covered`.
+pub(super) fn encrypt_bytes(key: &Secret, covered: &[u8], plain: &[&[u8]]) -> Result<Vec<u8>, VaultError> {
+    let length: usize = plain.iter().map(|bytes| bytes.len()).sum();
+    let mut ciphertext = Vec::with_capacity(HEAD_BYTES + length + TAG_BYTES);
     ciphertext.push(CIPHERTEXT_LAYOUT);
-    ciphertext.resize(1 + NONCE_BYTES, 0);
+    ciphertext.resize(HEAD_BYTES, 0);
     let (_, nonce) = ciphertext.split_at_mut(1);
     getrandom::fill(nonce).map_err(|_| VaultError::Randomness)?;
     let nonce = *XNonce::from_slice(nonce);
-    ciphertext.extend_from_slice(plain);
-    let (_, body) = ciphertext.split_at_mut(1 + NONCE_BYTES);
+    plain.iter().for_each(|bytes| ciphertext.extend_from_slice(bytes));
+    let (_, body) = ciphertext.split_at_mut(HEAD_BYTES);
     let tag = cipher(key).encrypt_in_place_detached(&nonce, covered, body).map_err(|_| VaultError::Damaged)?;
     ciphertext.extend_from_slice(&tag);
     Ok(ciphertext)
@@ -139,17 +142,34 @@ pub(super) fn encrypt_bytes(key: &Secret, covered: &[u8], plain: &[u8]) -> Resul
 
 /// Decrypts the output of [`encrypt_bytes`].
 pub(super) fn decrypt_bytes(key: &Secret, covered: &[u8], ciphertext: &[u8]) -> Result<Vec<u8>, VaultError> {
-    let rest = match ciphertext.split_first() {
-        Some((&CIPHERTEXT_LAYOUT, rest)) if rest.len() >= NONCE_BYTES + TAG_BYTES => rest,
-        _ => return Err(VaultError::Damaged),
-    };
-    let (nonce, rest) = rest.split_at(NONCE_BYTES);
-    let (body, tag) = rest.split_at(rest.len() - TAG_BYTES);
+    let (head, rest) = ciphertext.split_first_chunk::<HEAD_BYTES>().ok_or(VaultError::Damaged)?;
+    let (body, tag) = rest.split_last_chunk::<TAG_BYTES>().ok_or(VaultError::Damaged)?;
     let mut plain = body.to_vec();
-    cipher(key)
-        .decrypt_in_place_detached(XNonce::from_slice(nonce), covered, &mut plain, Tag::from_slice(tag))
-        .map_err(|_| VaultError::Damaged)?;
+    decrypt(key, covered, head, &mut plain, tag)?;
     Ok(plain)
+}
+
+/// Decrypts the output of [`encrypt_bytes`] where it stands. On errors the bytes are as before.
+pub(super) fn decrypt_in_place(key: &Secret, covered: &[u8], ciphertext: &mut Vec<u8>) -> Result<(), VaultError> {
+    let (head, rest) = ciphertext.split_first_chunk_mut::<HEAD_BYTES>().ok_or(VaultError::Damaged)?;
+    let (body, tag) = rest.split_last_chunk_mut::<TAG_BYTES>().ok_or(VaultError::Damaged)?;
+    decrypt(key, covered, head, body, tag)?;
+    ciphertext.truncate(ciphertext.len() - TAG_BYTES);
+    ciphertext.drain(..HEAD_BYTES);
+    Ok(())
+}
+
+/// Decrypts a body. The tag is compared first, so that a wrong one leaves the body as it is.
+fn decrypt(
+    key: &Secret,
+    covered: &[u8],
+    head: &[u8; HEAD_BYTES],
+    body: &mut [u8],
+    tag: &[u8; TAG_BYTES],
+) -> Result<(), VaultError> {
+    let [CIPHERTEXT_LAYOUT, nonce @ ..] = head else { return Err(VaultError::Damaged) };
+    let opened = cipher(key).decrypt_in_place_detached(XNonce::from_slice(nonce), covered, body, Tag::from_slice(tag));
+    opened.map_err(|_| VaultError::Damaged)
 }
 
 /// A cipher that wipes its copy of the key when dropped.
@@ -186,6 +206,23 @@ mod tests {
             let longer = Ciphertext([ciphertext.as_bytes(), &[0]].concat());
             assert!(key.decrypt(PLACE, &longer).is_err());
         }
+    }
+
+    #[test]
+    fn failed_decryption_in_place_leaves_the_bytes() {
+        let [key, other] = [(); 2].map(|()| Vault::fresh_secret().unwrap());
+        for plain in [&[][..], &[&b""[..]], &[&b"of "[..], b"two"]] {
+            let sealed = encrypt_bytes(&key, b"here", plain).unwrap();
+            let mut bytes = sealed.clone();
+            for (key, covered) in [(&other, &b"here"[..]), (&key, b"there")] {
+                assert!(decrypt_in_place(key, covered, &mut bytes).is_err());
+                assert_eq!(bytes, sealed);
+            }
+            assert_eq!(decrypt_bytes(&key, b"here", &bytes).unwrap(), plain.concat());
+            decrypt_in_place(&key, b"here", &mut bytes).unwrap();
+            assert_eq!(bytes, plain.concat());
+        }
+        assert!(decrypt_in_place(&key, b"here", &mut vec![CIPHERTEXT_LAYOUT; HEAD_BYTES + TAG_BYTES - 1]).is_err());
     }
 
     #[test]

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 use zeroize::Zeroizing;
 
-use super::ciphertext::{decrypt_bytes, encrypt_bytes};
+use super::ciphertext::{decrypt_in_place, encrypt_bytes};
 use super::error::VaultError;
 use super::file::is_private;
 use super::secret::{self, Secret, SecretBytes};
@@ -93,23 +93,21 @@ impl SealedFile {
         content.read_to_end(&mut bytes).map_err(|error| SealedFileError::Io(shown(path), error))?;
         let mut all = Zeroizing::new(Vec::new());
         keys.read_to_end(&mut all).map_err(|error| SealedFileError::Io(shown(&key_path), error))?;
-        let plain = all.as_chunks::<KEY_BYTES>().0.iter().find_map(|key| {
-            let key: Secret = Zeroizing::new(*key);
-            decrypt_bytes(&key, CONTEXT, &bytes).ok().map(|plain| (key, plain))
-        });
-        let (key, plain) = plain.ok_or_else(|| SealedFileError::Unopened(shown(path)))?;
+        let mut keys_of_file = all.as_chunks::<KEY_BYTES>().0.iter().map(|key| Zeroizing::new(*key));
+        let key: Option<Secret> = keys_of_file.find(|key| decrypt_in_place(key, CONTEXT, &mut bytes).is_ok());
+        let key = key.ok_or_else(|| SealedFileError::Unopened(shown(path)))?;
         // after a crash there may be a key that opens nothing
         let alone = write_key(&mut keys, 0, &key).and_then(|()| keys.set_len(KEY_BYTES as u64));
         alone.map_err(|error| SealedFileError::Io(shown(&key_path), error))?;
         sealed.keys = Some(keys);
-        Ok((sealed, plain.into()))
+        Ok((sealed, bytes.into()))
     }
 
-    /// Replaces the content. When it returns, no other content opens any more, whatever happens to the machine.
+    /// Replaces the content by some bytes behind each other. When it returns, no other content opens any more, whatever happens to the machine.
     ///
     /// # Errors
     /// [`SealedFileError`]; the content is then the earlier one or the new one.
-    pub fn replace(&mut self, plain: &[u8]) -> Sealed<()> {
+    pub fn replace(&mut self, plain: &[&[u8]]) -> Sealed<()> {
         let key = secret::draw()?;
         let sealed = encrypt_bytes(&key, CONTEXT, plain)?;
         let key_path = self.key_path();
@@ -233,13 +231,13 @@ mod tests {
         let path = home.path().join("staff");
         assert!(matches!(opened(&path), Err(SealedFileError::Missing(_))));
         let mut sealed = SealedFile::begin(&path).unwrap();
-        sealed.replace(b"first").unwrap();
+        sealed.replace(&[b"first"]).unwrap();
         assert!(matches!(opened(&path), Err(SealedFileError::InUse(_))));
         drop(sealed);
         assert_eq!(opened(&path).unwrap(), b"first");
         let first = fs::read(&path).unwrap();
         let (mut sealed, _) = SealedFile::open(&path).unwrap();
-        sealed.replace(b"second").unwrap();
+        sealed.replace(&[b"second"]).unwrap();
         drop(sealed);
         assert_eq!(opened(&path).unwrap(), b"second");
         assert_eq!(fs::read_dir(home.path()).unwrap().count(), 2);
@@ -252,10 +250,10 @@ mod tests {
     fn a_crash_leaves_a_content_that_opens() {
         let home = tempfile::tempdir().unwrap();
         let (path, key) = (home.path().join("staff"), home.path().join("staff.key"));
-        SealedFile::begin(&path).unwrap().replace(b"first").unwrap();
+        SealedFile::begin(&path).unwrap().replace(&[b"first"]).unwrap();
         let (first, old) = (fs::read(&path).unwrap(), fs::read(&key).unwrap());
         let (mut sealed, _) = SealedFile::open(&path).unwrap();
-        sealed.replace(b"second").unwrap();
+        sealed.replace(&[b"second"]).unwrap();
         drop(sealed);
         let (second, new) = (fs::read(&path).unwrap(), fs::read(&key).unwrap());
         let both = [old.clone(), new.clone()].concat();
@@ -273,7 +271,7 @@ mod tests {
     fn a_beginning_that_was_cut_off_begins_again() {
         let home = tempfile::tempdir().unwrap();
         let (path, key) = (home.path().join("staff"), home.path().join("staff.key"));
-        let begin = || SealedFile::begin(&path).and_then(|mut sealed| sealed.replace(b"first"));
+        let begin = || SealedFile::begin(&path).and_then(|mut sealed| sealed.replace(&[b"first"]));
         for cut in [0, 5, KEY_BYTES + 1] {
             fs::write(&key, vec![7; cut]).unwrap();
             fs::set_permissions(&key, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
@@ -292,10 +290,10 @@ mod tests {
         }
         // two begin at once: one has the file
         let (mut one, mut other) = (SealedFile::begin(&path).unwrap(), SealedFile::begin(&path).unwrap());
-        one.replace(b"one").unwrap();
-        assert!(matches!(other.replace(b"other"), Err(SealedFileError::InUse(_))));
+        one.replace(&[b"one"]).unwrap();
+        assert!(matches!(other.replace(&[b"other"]), Err(SealedFileError::InUse(_))));
         drop(one);
-        assert!(matches!(other.replace(b"other"), Err(SealedFileError::Exists(_))));
+        assert!(matches!(other.replace(&[b"other"]), Err(SealedFileError::Exists(_))));
         assert_eq!(opened(&path).unwrap(), b"one");
     }
 
@@ -304,7 +302,7 @@ mod tests {
         use std::os::unix::fs::{MetadataExt, PermissionsExt};
         let home = tempfile::tempdir().unwrap();
         let path = home.path().join("staff");
-        SealedFile::begin(&path).unwrap().replace(b"first").unwrap();
+        SealedFile::begin(&path).unwrap().replace(&[b"first"]).unwrap();
         for file in ["staff", "staff.key"] {
             let file = home.path().join(file);
             assert_eq!(fs::metadata(&file).unwrap().mode() & 0o777, 0o600);
