@@ -14,6 +14,7 @@ mod bytes;
 mod components;
 mod division;
 mod founding;
+mod member_index;
 mod merging;
 mod minimum;
 mod movers;

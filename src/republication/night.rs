@@ -9,6 +9,7 @@ use hashbrown::HashTable;
 use super::components::ComponentForest;
 use super::division::{Division, KnownRows, Mover, divide};
 use super::founding::{self, Newcomer};
+use super::member_index::MemberIndex;
 use super::merging::{self, Single};
 use super::movers;
 use super::state::{PersonHash, SensitiveText, State, StateBucket, StateMember};
@@ -154,21 +155,23 @@ impl Night {
     }
 }
 
-/// The position of the person of each row among the members. Both are sorted, so that one pass over both suffices.
+/// The position of the person of each row among the members.
 fn members_of_rows(state: &State, rows: &[NightRow]) -> Result<Vec<Option<u32>>, NightError> {
-    let mut sorted: Vec<(u128, u32)> = rows.iter().zip(0..).map(|(row, at)| (row.person.number(), at)).collect();
-    sorted.sort_unstable();
-    let repeated = sorted.windows(2).filter(|pair| pair[0].0 == pair[1].0).count() as u64;
-    if repeated > 0 {
-        return Err(NightError::SeveralRows { rows: repeated });
-    }
-    let mut found = vec![None; rows.len()];
-    let mut members = state.members.iter().map(|member| member.person.number()).zip(0_u32..).peekable();
-    for (person, row) in sorted {
-        while members.next_if(|(member, _)| *member < person).is_some() {}
-        found[row as usize] = members.next_if(|(member, _)| *member == person).map(|(_, at)| at);
-    }
-    Ok(found)
+    let index = MemberIndex::new(&state.members);
+    let mut is_found = vec![false; state.members.len()];
+    let (mut repeated, mut others) = (0, Vec::new());
+    let position = |row: &NightRow| {
+        let found = index.position(row.person);
+        match found {
+            Some(at) => repeated += u64::from(std::mem::replace(&mut is_found[at as usize], true)),
+            None => others.push(row.person.number()),
+        }
+        found
+    };
+    let found = rows.iter().map(position).collect();
+    others.sort_unstable();
+    repeated += others.windows(2).filter(|pair| pair[0] == pair[1]).count() as u64;
+    if repeated > 0 { Err(NightError::SeveralRows { rows: repeated }) } else { Ok(found) }
 }
 
 /// What has no number yet.

@@ -66,8 +66,9 @@ pub(in crate::verifier) fn check(input: &VerifierInput<'_>, parts: &[ParsedPart]
     members.sort_unstable();
     let mut members = members.chunk_by(PartialEq::eq).peekable();
     let mut slots: Vec<(u32, u32)> = labels.iter().copied().zip(column.codes.iter()).collect();
-    slots.sort_unstable();
-    let mut signatures: AHashSet<Vec<u32>> = AHashSet::new();
+    // a part has the rows of a bucket next to each other: a stable sort finds nothing to do
+    slots.sort_by_key(|(label, _)| *label);
+    let (mut signatures, mut signature) = (AHashSet::<Vec<u32>>::new(), Vec::new());
     let mut fills: BTreeMap<(u64, u64), u64> = BTreeMap::new();
     for bucket in slots.chunk_by(|(one, _), (other, _)| one == other) {
         let size = bucket.len() as u64;
@@ -77,7 +78,12 @@ pub(in crate::verifier) fn check(input: &VerifierInput<'_>, parts: &[ParsedPart]
             return log.fail(CheckName::Buckets, "a bucket has no members, or more of them than slots");
         };
         *fills.entry((size, counterfeits)).or_default() += 1;
-        signatures.insert(bucket.iter().map(|(_, code)| *code).collect());
+        signature.clear();
+        signature.extend(bucket.iter().map(|(_, code)| *code));
+        signature.sort_unstable();
+        if !signatures.contains(&signature) {
+            signatures.insert(signature.clone());
+        }
     }
     let found = RepublishFigures {
         rows: rows.len() as u64,

@@ -1,5 +1,7 @@
 //! The rows of a night, and the persons of the states before and after it, brought together by their hashes.
 
+use std::cmp::Ordering;
+
 use ahash::AHashMap;
 
 use super::chain_state::{ChainStanding, ChainState, NO_VALUE, PersonHashBytes, person_number};
@@ -36,7 +38,7 @@ pub(super) struct LabelledPersons<'a> {
     pub(super) labels: &'a [u32],
 }
 
-/// All persons of a night, by rising hash.
+/// All persons of a night.
 pub(super) struct JoinedPersons<'a> {
     before: &'a ChainState,
     after: &'a ChainState,
@@ -62,37 +64,41 @@ const NOWHERE: u32 = u32::MAX;
 impl<'a> JoinedPersons<'a> {
     /// The persons of a table and of both states; `None` where a person has two rows.
     pub(super) fn new(table: LabelledPersons<'_>, before: &'a ChainState, after: &'a ChainState) -> Option<Self> {
-        let rows = by_person(table.persons);
-        if rows.windows(2).any(|pair| pair[0].0 == pair[1].0) {
-            return None;
-        }
+        let rows = FoundRows::new(table.persons, before, after)?;
         let signatures = EqualSignatures::new(before, after);
-        let mut places = Vec::with_capacity(after.persons.len().max(rows.len()));
-        let mut rows = rows.into_iter().peekable();
-        let number = |(at, (person, _)): (u32, &(PersonHashBytes, ChainStanding))| (person_number(person), at);
-        let mut known = (0..).zip(&before.persons).map(number).peekable();
-        let mut kept = (0..).zip(&after.persons).map(number).peekable();
+        let joined = |person: &PersonHashBytes, row: u32, earlier: u32, standing: u32| JoinedPlace {
+            row,
+            before: earlier,
+            after: standing,
+            label: table.labels.get(row as usize).copied().unwrap_or(0),
+            was_forgotten: before.has_forgotten(person),
+            is_forgotten: after.has_forgotten(person),
+            begins: match (before.persons.get(earlier as usize), after.persons.get(standing as usize)) {
+                (Some((_, earlier)), Some((_, standing))) => !signatures.are_equal(earlier.bucket, standing.bucket),
+                _ => true,
+            },
+        };
+        let mut places = Vec::with_capacity(after.persons.len() + rows.others.len());
+        let (mut known, mut kept) =
+            ((0_u32..).zip(&before.persons).peekable(), (0_u32..).zip(&after.persons).peekable());
         loop {
-            let heads = [rows.peek(), known.peek(), kept.peek()];
-            let Some(&(next, _)) = heads.into_iter().flatten().min_by_key(|(person, _)| *person) else { break };
-            let at = |taken: Option<(u128, u32)>| taken.map_or(NOWHERE, |(_, at)| at);
-            let row = at(rows.next_if(|(person, _)| *person == next));
-            let earlier = at(known.next_if(|(person, _)| *person == next));
-            let standing = at(kept.next_if(|(person, _)| *person == next));
-            let person = next.to_be_bytes();
-            places.push(JoinedPlace {
-                row,
-                before: earlier,
-                after: standing,
-                label: table.labels.get(row as usize).copied().unwrap_or(0),
-                was_forgotten: before.has_forgotten(&person),
-                is_forgotten: after.has_forgotten(&person),
-                begins: match (before.persons.get(earlier as usize), after.persons.get(standing as usize)) {
-                    (Some((_, earlier)), Some((_, standing))) => !signatures.are_equal(earlier.bucket, standing.bucket),
-                    _ => true,
-                },
-            });
+            let (person, order) = match (known.peek(), kept.peek()) {
+                (None, None) => break,
+                (Some((_, (person, _))), None) => (person, Ordering::Less),
+                (None, Some((_, (person, _)))) => (person, Ordering::Greater),
+                (Some((_, (one, _))), Some((_, (other, _)))) => {
+                    let order = person_number(one).cmp(&person_number(other));
+                    (if order.is_lt() { one } else { other }, order)
+                }
+            };
+            let at = |taken: Option<(u32, _)>| taken.map_or(NOWHERE, |(at, _)| at);
+            let earlier = at(known.next_if(|_| order.is_le()));
+            let standing = at(kept.next_if(|_| order.is_ge()));
+            let row = rows.after.get(standing as usize).or_else(|| rows.before.get(earlier as usize));
+            places.push(joined(person, row.copied().unwrap_or(NOWHERE), earlier, standing));
         }
+        let others = rows.others.iter();
+        places.extend(others.map(|&(person, row)| joined(&person.to_be_bytes(), row, NOWHERE, NOWHERE)));
         Some(Self { before, after, places })
     }
 
@@ -110,11 +116,75 @@ impl<'a> JoinedPersons<'a> {
     }
 }
 
-/// The persons with their rows, by rising hash.
-fn by_person(persons: &[PersonHashBytes]) -> Vec<(u128, u32)> {
-    let mut rows: Vec<(u128, u32)> = persons.iter().map(person_number).zip(0..).collect();
-    rows.sort_unstable();
-    rows
+/// The rows of the persons of a table.
+struct FoundRows {
+    /// The row of each person of the state after, or [`NOWHERE`].
+    after: Vec<u32>,
+    /// The row of each person of the state before whom the state after has not.
+    before: Vec<u32>,
+    /// The rows of persons whom no state has, by rising hash.
+    others: Vec<(u128, u32)>,
+}
+
+impl FoundRows {
+    /// `None` where a person has two rows.
+    fn new(persons: &[PersonHashBytes], before: &ChainState, after: &ChainState) -> Option<Self> {
+        let (known, kept) = (PersonIndex::new(&before.persons), PersonIndex::new(&after.persons));
+        let mut found = Self {
+            after: vec![NOWHERE; after.persons.len()],
+            before: vec![NOWHERE; before.persons.len()],
+            others: Vec::new(),
+        };
+        for (person, row) in persons.iter().zip(0..) {
+            let place = if let Some(at) = kept.place(person) {
+                &mut found.after[at]
+            } else if let Some(at) = known.place(person) {
+                &mut found.before[at]
+            } else {
+                found.others.push((person_number(person), row));
+                continue;
+            };
+            if std::mem::replace(place, row) != NOWHERE {
+                return None;
+            }
+        }
+        found.others.sort_unstable();
+        (!found.others.windows(2).any(|pair| pair[0].0 == pair[1].0)).then_some(found)
+    }
+}
+
+/// The persons of a state by the first bits of their hashes, of which about one person has each value.
+struct PersonIndex<'a> {
+    persons: &'a [(PersonHashBytes, ChainStanding)],
+    bits: u32,
+    /// For each value the first person who has it or a higher one; and the number of persons.
+    firsts: Vec<u32>,
+}
+
+impl<'a> PersonIndex<'a> {
+    fn new(persons: &'a [(PersonHashBytes, ChainStanding)]) -> Self {
+        let bits = persons.len().max(2).ilog2();
+        let mut firsts = Vec::with_capacity((1 << bits) + 1);
+        for ((person, _), at) in persons.iter().zip(0..) {
+            firsts.resize(firsts.len().max(first_bits(person, bits) + 1), at);
+        }
+        firsts.resize((1 << bits) + 1, persons.len() as u32);
+        Self { persons, bits, firsts }
+    }
+
+    /// Where a person stands.
+    fn place(&self, person: &PersonHashBytes) -> Option<usize> {
+        let bits = first_bits(person, self.bits);
+        let (first, end) = (self.firsts[bits] as usize, self.firsts[bits + 1] as usize);
+        let number = person_number(person);
+        let found = self.persons[first..end].binary_search_by_key(&number, |(person, _)| person_number(person));
+        found.ok().map(|at| first + at)
+    }
+}
+
+/// The first bits of a hash as a number.
+const fn first_bits(person: &PersonHashBytes, bits: u32) -> usize {
+    (person_number(person) >> (u128::BITS - bits)) as usize
 }
 
 /// A number for the signature of each bucket of both states. Those of a bucket before and one after are equal exactly if the
