@@ -88,7 +88,7 @@ pub(super) fn read<'a>(source: JobSource<'a>, control: &Control) -> Result<ReadJ
     let schema = DatasetSchema { columns: &facts, keys, unit: source.unit };
     let first = spec::read(source.document, &schema, source.origin);
     let used = first.specification.map_or_else(|| (0..names.len()).collect(), |specification| specification.used);
-    let others = (0..names.len()).filter(|index| !used.contains(index));
+    let others = unused(&names, &used, keys);
     let mut building: Vec<UsedColumn> =
         used.iter().copied().chain(others).map(|index| UsedColumn::new(index, &limits)).collect();
     let mut rows = 0u64;
@@ -133,6 +133,15 @@ pub(super) fn read<'a>(source: JobSource<'a>, control: &Control) -> Result<ReadJ
         contributions,
         republished: republished.map(PersonReader::finish).transpose()?.unwrap_or_default(),
     })
+}
+
+/// The columns that the document does not use.
+///
+/// A person of a night has one row, so that a column that identifies persons by itself differs in each row. Such a column ties
+/// nothing (docs/spec/dependencies.md#dropped-columns), and is left out.
+fn unused(names: &[String], used: &[usize], keys: &[String]) -> impl Iterator<Item = usize> {
+    let is_key = move |name: &String| matches!(keys, [key] if key == name);
+    names.iter().enumerate().filter(move |(at, name)| !used.contains(at) && !is_key(name)).map(|(at, _)| at)
 }
 
 impl ReadJob<'_> {

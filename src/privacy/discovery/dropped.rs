@@ -171,6 +171,25 @@ mod tests {
     }
 
     #[test]
+    fn column_that_differs_in_each_row_ties_nothing() {
+        for rows in [2_u32, 3, 10, 100, 4_000] {
+            let key: Vec<u32> = (0..rows).map(|row| (row * 7 + 1) % rows.next_power_of_two()).collect();
+            // ends of as many values, and of a half, some and one less
+            let end = |every: u32| key.iter().map(|at| at - u32::from(at % every == 1)).collect::<Vec<_>>();
+            let ends: Vec<Column> = [1, 2, 50, u32::MAX].iter().map(|every| column(&end(*every))).collect();
+            let ends: Vec<&Column> = ends.iter().collect();
+            let half = Ratio::new(1, 2).unwrap();
+            for published in 0..ends.len() {
+                let ends = ends.iter().enumerate();
+                let ends: Vec<EndColumn<'_>> =
+                    ends.map(|(at, column)| EndColumn { column, is_published: at < published }).collect();
+                let found = discover_tying_columns(&ends, &[&column(&key)], half, &Control::default()).unwrap();
+                assert_eq!(found, [], "{rows} rows");
+            }
+        }
+    }
+
+    #[test]
     fn accidents_are_no_evidence() {
         let mut random = Random(4);
         // of two values in 40 rows, twenty groups say little, and of 4,000 rows much
