@@ -342,3 +342,23 @@ impl<'a> SubjectCounter<'a> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_column_that_is_a_key_by_itself_is_left_out() {
+        let names = ["first", "last", "age"].map(String::from);
+        let unused = |keys: &[&str]| {
+            let keys: Vec<String> = keys.iter().map(ToString::to_string).collect();
+            unused(&names, &[2], &keys).collect::<Vec<usize>>()
+        };
+        assert_eq!(unused(&["last"]), [0]);
+        // each of several may have the same value in many rows
+        assert_eq!(unused(&["first", "last"]), [0, 1]);
+        assert_eq!(unused(&[]), [0, 1]);
+        // what the document uses is used
+        assert_eq!(unused(&["age"]), [0, 1]);
+    }
+}
