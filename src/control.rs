@@ -9,7 +9,7 @@ use std::sync::{Arc, OnceLock};
 use serde::{Deserialize, Serialize};
 #[cfg(test)]
 pub(crate) use threads::while_shared_threads_are_busy;
-pub use threads::with_own_threads;
+pub use threads::{fewest_at_once, with_own_threads};
 
 /// Phases of a job, in their order.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, utoipa::ToSchema)]

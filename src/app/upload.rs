@@ -12,7 +12,7 @@ use uuid::Uuid;
 use super::people::{UploadPeople, describe_people};
 use super::record_key::RecordKeyCheck;
 use super::service::AppService;
-use crate::control::Control;
+use crate::control::{Control, fewest_at_once};
 use crate::engine::RemoteError;
 use crate::identity::Caller;
 use crate::inputs::{
@@ -372,7 +372,8 @@ impl StoredChunks<'_> {
             let context = CiphertextContext::Chunk { chunk: self.chunks, column: no };
             Ok((no, self.key.encrypt(context, &column.encode())?))
         };
-        let payloads: Result<Vec<_>, _> = chunk.columns.par_iter().enumerate().map(encrypt).collect();
+        let columns = chunk.columns.par_iter().enumerate().with_min_len(fewest_at_once(chunk.rows as usize));
+        let payloads: Result<Vec<_>, _> = columns.map(encrypt).collect();
         let Upload { service, handle, id, .. } = self.upload;
         handle.block_on(service.store.put_column_chunks(id, self.chunks, &payloads?))?;
         self.chunks += 1;

@@ -3,6 +3,15 @@
 /// The most threads of a computation.
 const MAX_THREADS: usize = 16;
 
+/// Rows whose treatment takes about as long as to hand it to another thread and to wait for it.
+const ROWS_OF_A_TASK: usize = 1 << 13;
+
+/// The fewest items that another thread should take, where each has this number of rows.
+#[must_use]
+pub fn fewest_at_once(rows: usize) -> usize {
+    ROWS_OF_A_TASK.div_ceil(rows.max(1))
+}
+
 /// Runs a computation whose parallel parts have threads of their own. Those of a shared pool end all parts of a large computation
 /// before they begin with a small one.
 ///

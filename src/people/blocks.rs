@@ -13,7 +13,7 @@ use super::cells::{CellChunk, CellFile};
 use super::counter::ExternalCounter;
 use super::hash::{HashOfHashes, KeyedHash};
 use super::surprise::{BlockCounts, SurpriseTable, UNITS_PER_BIT};
-use crate::control::{Cancelled, Control};
+use crate::control::{Cancelled, Control, fewest_at_once};
 
 /// Most columns whose blocks and signatures are kept.
 pub(super) const MAX_CHOSEN_COLUMNS: usize = 16;
@@ -59,11 +59,14 @@ pub(super) enum ScanError {
 
 /// The blocks of the chosen columns.
 pub(super) fn blocks(cells: &CellFile, chosen: &[usize], control: &Control) -> Result<Vec<Block>, ScanError> {
-    let lowest = chosen.par_iter().map(|column| cells.lowest(*column, VALUES));
+    let of_column = cells.rows() as usize;
+    let lowest = chosen.par_iter().with_min_len(fewest_at_once(of_column));
+    let lowest = lowest.map(|column| cells.lowest(*column, VALUES));
     let lowest: Vec<Vec<u128>> = lowest.collect::<io::Result<_>>()?;
     let mut counter = cells.counter();
     for chunk in 0..cells.chunks() {
-        let columns = chosen.par_iter().map(|column| cells.read(chunk, *column));
+        let columns = chosen.par_iter().with_min_len(fewest_at_once(of_column / cells.chunks()));
+        let columns = columns.map(|column| cells.read(chunk, *column));
         let columns: Vec<CellChunk> = columns.collect::<io::Result<_>>()?;
         for (by, values) in lowest.iter().enumerate() {
             control.check()?;
@@ -106,7 +109,8 @@ fn count(columns: &[CellChunk], by: usize, values: &[u128], counter: &mut Extern
     let rows = numbered_rows(&columns[by], values);
     let others: Vec<usize> = (0..columns.len()).filter(|other| *other != by).collect();
     let first = |other: usize| ((by * columns.len() + other) * VALUES) as u64;
-    let counted = others.par_iter().map(|other| dense_counts(&rows, &columns[*other], first(*other)));
+    let counted = others.par_iter().with_min_len(fewest_at_once(rows.len()));
+    let counted = counted.map(|other| dense_counts(&rows, &columns[*other], first(*other)));
     for (&other, counted) in others.iter().zip(counted.collect::<Vec<_>>()) {
         let column = &columns[other];
         let rare = |row: &NumberedRow| key(first(other) + u64::from(row.value), column.cell(row.row as usize));

@@ -1,7 +1,6 @@
 //! Signatures of rows: of whole rows, and of rows without one column. Two tables of other people have twins within as
 //! often as between.
 
-use std::collections::BTreeMap;
 use std::io;
 use std::ops::Range;
 
@@ -18,6 +17,9 @@ use crate::control::{Cancelled, Control};
 
 /// Signatures kept of a kind: those with the lowest hashes.
 const MAX_SAMPLED_SIGNATURES: usize = 256;
+
+/// Signatures that are collected until the lowest are looked for among them.
+const COLLECTED_SIGNATURES: usize = 4 * MAX_SAMPLED_SIGNATURES;
 
 /// Of signatures of one row those find tables whose hashes this divides.
 const FINDING_DIVISOR: u128 = 4;
@@ -121,7 +123,8 @@ impl SignatureSample {
 /// Collects the lowest signatures. What was among the lowest at the end was so throughout, hence the numbers of rows
 /// are exact.
 struct SampleCollector {
-    lowest: BTreeMap<u128, u64>,
+    /// Those up to `end`; some may be there several times.
+    found: Vec<(u128, u64)>,
     /// Up to where hashes can be among the lowest.
     end: u128,
     is_cut: bool,
@@ -130,7 +133,7 @@ struct SampleCollector {
 impl SampleCollector {
     /// Of hashes up to `end`; others are known to be too high.
     const fn new(end: u128) -> Self {
-        Self { lowest: BTreeMap::new(), end, is_cut: false }
+        Self { found: Vec::new(), end, is_cut: false }
     }
 
     fn push(&mut self, hash: u128, rows: u64) {
@@ -138,25 +141,37 @@ impl SampleCollector {
             self.is_cut = true;
             return;
         }
-        *self.lowest.entry(hash).or_default() += rows;
-        if self.lowest.len() > MAX_SAMPLED_SIGNATURES {
-            self.lowest.pop_last();
-            self.is_cut = true;
+        self.found.push((hash, rows));
+        if self.found.len() == COLLECTED_SIGNATURES {
+            self.settle();
         }
-        if self.lowest.len() == MAX_SAMPLED_SIGNATURES {
-            self.end = self.lowest.last_key_value().map_or(self.end, |(last, _)| *last);
+    }
+
+    /// Leaves the lowest alone, each once and in order.
+    fn settle(&mut self) {
+        self.found.sort_unstable_by_key(|(hash, _)| *hash);
+        self.found.dedup_by(|(next, more), (hash, rows)| {
+            let is_same = next == hash;
+            *rows += if is_same { *more } else { 0 };
+            is_same
+        });
+        self.is_cut |= self.found.len() > MAX_SAMPLED_SIGNATURES;
+        self.found.truncate(MAX_SAMPLED_SIGNATURES);
+        if self.found.len() == MAX_SAMPLED_SIGNATURES {
+            self.end = self.found.last().map_or(self.end, |(last, _)| *last);
         }
     }
 
     /// Takes what another one collected of other rows.
     fn merge(&mut self, other: Self) {
         self.is_cut |= other.is_cut;
-        other.lowest.into_iter().for_each(|(hash, rows)| self.push(hash, rows));
+        other.found.into_iter().for_each(|(hash, rows)| self.push(hash, rows));
     }
 
-    fn finish(self) -> SignatureSample {
+    fn finish(mut self) -> SignatureSample {
+        self.settle();
         let signature = |(hash, rows)| Signature { hash: KeyedHash(hash), rows };
-        SignatureSample { lowest: self.lowest.into_iter().map(signature).collect(), is_cut: self.is_cut }
+        SignatureSample { lowest: self.found.into_iter().map(signature).collect(), is_cut: self.is_cut }
     }
 }
 
@@ -280,6 +295,8 @@ fn have_common_twins(own: &SignatureSample, theirs: &SignatureSample) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use num_bigint::BigUint;
     use proptest::prelude::*;
     use serde_json::json;
@@ -289,9 +306,11 @@ mod tests {
     proptest! {
         #[test]
         fn a_sample_has_the_lowest_with_all_rows(
-            hashes in prop::collection::vec(0..700_u128, 0..900),
-            piece in 1..400_usize,
+            hashes in prop::collection::vec(any::<u128>(), 0..4 * COLLECTED_SIGNATURES),
+            distinct in prop::sample::select(vec![200_u128, 300, 700, u128::MAX]),
+            piece in 1..2 * COLLECTED_SIGNATURES,
         ) {
+            let hashes: Vec<u128> = hashes.iter().map(|hash| hash % distinct).collect();
             let mut collector = SampleCollector::new(u128::MAX);
             let mut all: BTreeMap<u128, u64> = BTreeMap::new();
             for hashes in hashes.chunks(piece) {

@@ -1,6 +1,6 @@
 //! The marks by which tables are alike: blocks of two columns, and signatures of rows.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::io;
 use std::path::Path;
 
@@ -10,7 +10,7 @@ use sha2::{Digest, Sha256};
 use super::counts::HashCounts;
 use super::facts::{AuditedRows, ChunkCells, RowsLayout, code, first_half, hashed_cells, row_digest};
 use super::surprise::surprise;
-use crate::control::Control;
+use crate::control::{Control, fewest_at_once};
 
 /// Most columns whose marks count.
 const MAX_CHOSEN: usize = 16;
@@ -71,8 +71,9 @@ pub struct AuditedSample {
 /// A sample that is being drawn.
 #[derive(Clone, Default)]
 struct GrowingSample {
-    /// The rows of each.
-    rows: BTreeMap<u128, u64>,
+    /// The rows of signatures. Behind the first ones, which are in order, they stand as they came.
+    rows: Vec<(u128, u64)>,
+    in_order: usize,
     is_cut: bool,
     /// The highest signature that can be among them; none where any can.
     most: Option<u128>,
@@ -87,17 +88,29 @@ impl GrowingSample {
     fn add(&mut self, signature: u128, rows: u64) {
         if self.most.is_some_and(|most| signature > most) {
             self.is_cut = true;
-            return;
+        } else {
+            self.rows.push((signature, rows));
+            if self.rows.len() - self.in_order > 2 * SAMPLED {
+                self.order();
+            }
         }
-        let lowest = &mut self.rows;
-        *lowest.entry(signature).or_default() += rows;
+    }
+
+    /// Adds up the rows of equal signatures, and cuts those that are too high.
+    fn order(&mut self) {
+        self.rows.sort_unstable();
+        let of_one = self.rows.chunk_by(|(one, _), (other, _)| one == other);
+        let mut lowest: Vec<(u128, u64)> =
+            of_one.map(|equal| (equal[0].0, equal.iter().map(|(_, rows)| rows).sum())).collect();
         if lowest.len() > SAMPLED {
-            lowest.pop_last();
+            lowest.truncate(SAMPLED);
             self.is_cut = true;
         }
         if lowest.len() == SAMPLED {
-            self.most = lowest.last_key_value().map(|(highest, _)| *highest);
+            self.most = lowest.last().map(|(highest, _)| *highest);
         }
+        self.in_order = lowest.len();
+        self.rows = lowest;
     }
 
     fn extend(&mut self, others: Self) {
@@ -227,14 +240,15 @@ pub(super) fn derive_marks<R: AuditedRows>(
             samples.iter_mut().zip(found).for_each(|(sample, found)| sample.extend(found));
         }
         let codes = |column: &usize| kept.iter().map(|row| code(&chunk.columns[*column], *row)).collect();
-        let codes: Vec<Vec<usize>> = columns.par_iter().map(codes).collect();
+        let codes: Vec<Vec<usize>> = columns.par_iter().with_min_len(fewest_at_once(kept.len())).map(codes).collect();
         for by in 0..columns.len() {
             control.check()?;
             blocks.add(&cells, &codes, by)?;
         }
     }
+    samples.iter_mut().for_each(GrowingSample::order);
     let cuts = samples.iter().map(|sample| sample.is_cut).collect();
-    let signature = |kind: usize, (&hash, &weight): (&u128, &u64)| AuditedMark {
+    let signature = |kind: usize, &(hash, weight): &(u128, u64)| AuditedMark {
         hash,
         kind: MarkKind::Signature(kind as u16),
         weight,
@@ -264,7 +278,7 @@ impl BlockCounter {
         let value = |(row, code): (usize, &usize)| value_of_code[*code].map(|value| (row, value));
         let rows: Vec<(usize, usize)> = codes[by].iter().enumerate().filter_map(value).collect();
         let others: Vec<usize> = (0..self.columns.len()).filter(|other| *other != by).collect();
-        let counted = others.par_iter().map(|&other| {
+        let counted = others.par_iter().with_min_len(fewest_at_once(rows.len())).map(|&other| {
             let first = self.number(by, other, 0);
             counted_in_array(&rows, &codes[other], &cells[self.columns[other]], first)
         });
