@@ -96,11 +96,12 @@ impl SealedFile {
         let mut keys_of_file = all.as_chunks::<KEY_BYTES>().0.iter().map(|key| Zeroizing::new(*key));
         let key: Option<Secret> = keys_of_file.find(|key| decrypt_in_place(key, CONTEXT, &mut bytes).is_ok());
         let key = key.ok_or_else(|| SealedFileError::Unopened(shown(path)))?;
+        let plain = SecretBytes::from(bytes);
         // after a crash there may be a key that opens nothing
         let alone = write_key(&mut keys, 0, &key).and_then(|()| keys.set_len(KEY_BYTES as u64));
         alone.map_err(|error| SealedFileError::Io(shown(&key_path), error))?;
         sealed.keys = Some(keys);
-        Ok((sealed, bytes.into()))
+        Ok((sealed, plain))
     }
 
     /// Replaces the content by some bytes behind each other. When it returns, no other content opens any more, whatever happens to the machine.
