@@ -28,7 +28,7 @@ struct RowPart {
 
 /// Some rows of a table.
 pub(super) enum RowSelection {
-    /// As many, from the first.
+    /// This number of rows, from the first.
     All(usize),
     /// These, rising.
     Listed(Vec<u32>),

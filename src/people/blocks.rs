@@ -59,13 +59,13 @@ pub(super) enum ScanError {
 
 /// The blocks of the chosen columns.
 pub(super) fn blocks(cells: &CellFile, chosen: &[usize], control: &Control) -> Result<Vec<Block>, ScanError> {
-    let of_column = cells.rows() as usize;
-    let lowest = chosen.par_iter().with_min_len(fewest_at_once(of_column));
+    let rows = cells.rows() as usize;
+    let lowest = chosen.par_iter().with_min_len(fewest_at_once(rows));
     let lowest = lowest.map(|column| cells.lowest(*column, VALUES));
     let lowest: Vec<Vec<u128>> = lowest.collect::<io::Result<_>>()?;
     let mut counter = cells.counter();
     for chunk in 0..cells.chunks() {
-        let columns = chosen.par_iter().with_min_len(fewest_at_once(of_column / cells.chunks()));
+        let columns = chosen.par_iter().with_min_len(fewest_at_once(rows / cells.chunks()));
         let columns = columns.map(|column| cells.read(chunk, *column));
         let columns: Vec<CellChunk> = columns.collect::<io::Result<_>>()?;
         for (by, values) in lowest.iter().enumerate() {

@@ -104,7 +104,8 @@ impl SealedFile {
         Ok((sealed, plain))
     }
 
-    /// Replaces the content by some bytes behind each other. When it returns, no other content opens any more, whatever happens to the machine.
+    /// Replaces the content by some bytes behind each other. When it returns, no other content opens any more, whatever
+    /// happens to the machine.
     ///
     /// # Errors
     /// [`SealedFileError`]; the content is then the earlier one or the new one.
