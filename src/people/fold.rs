@@ -84,12 +84,16 @@ fn date(text: &str) -> Option<String> {
 
 /// The shortest decimal without an exponent.
 fn number(text: &str) -> Option<String> {
-    let (mantissa, exponent) = text.split_once('e').map_or((text, None), |(of, exponent)| (of, Some(exponent)));
-    let (is_negative, unsigned) = match mantissa.as_bytes().first()? {
-        b'-' => (true, &mantissa[1..]),
-        b'+' => (false, &mantissa[1..]),
-        _ => (false, mantissa),
+    let (is_negative, unsigned) = match text.as_bytes().first()? {
+        b'-' => (true, &text[1..]),
+        b'+' => (false, &text[1..]),
+        _ => (false, text),
     };
+    // most texts end here
+    if !unsigned.as_bytes().first()?.is_ascii_digit() {
+        return None;
+    }
+    let (unsigned, exponent) = unsigned.split_once('e').map_or((unsigned, None), |(of, exponent)| (of, Some(exponent)));
     let (whole, part) = unsigned.split_once('.').unwrap_or((unsigned, ""));
     if !is_digits(whole) || !(part.is_empty() || is_digits(part)) {
         return None;

@@ -60,16 +60,10 @@ pub trait KeyedHasher: Sync {
 /// The bytes that [`KeyedHasher::keyed`] hashes.
 pub(crate) fn labelled(label: &str, texts: &[&[u8]]) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(label.len() + 1 + texts.iter().map(|text| text.len() + 4).sum::<usize>());
-    put_label(&mut bytes, label);
-    texts.iter().for_each(|text| put_text(&mut bytes, text));
-    bytes
-}
-
-/// Begins the bytes of [`labelled`], in place of what is there.
-pub(super) fn put_label(bytes: &mut Vec<u8>, label: &str) {
-    bytes.clear();
     bytes.extend_from_slice(label.as_bytes());
     bytes.push(0);
+    texts.iter().for_each(|text| put_text(&mut bytes, text));
+    bytes
 }
 
 /// Adds a text to the bytes of [`labelled`].

@@ -6,7 +6,7 @@ use rayon::prelude::*;
 use unicode_normalization::UnicodeNormalization;
 
 use super::fold::Fold;
-use super::hash::{KeyedHash, KeyedHasher, put_label, put_text};
+use super::hash::{KeyedHash, KeyedHasher, labelled, put_text};
 use crate::microdata::{Chunk, ChunkColumn};
 
 /// Rows or values that a processor hashes at once.
@@ -42,7 +42,9 @@ pub(super) struct RowKey {
 /// The components of the keys of a chunk, by code.
 pub(super) struct KeyComponents<'a, H: ?Sized> {
     hasher: &'a H,
-    system: String,
+    /// What stands before the components of a person, and of a spelling.
+    person: Vec<u8>,
+    spelling: Vec<u8>,
     columns: Vec<ComponentColumn<'a>>,
 }
 
@@ -70,7 +72,7 @@ type TextOf<'a> = for<'t> fn(&'t ComponentTexts<'a>) -> &'t str;
 
 impl<'a> ComponentTexts<'a> {
     fn new(fold: Fold, value: &'a [u8]) -> Option<Self> {
-        let text = String::from_utf8_lossy(value);
+        let text = str::from_utf8(value).map_or_else(|_| String::from_utf8_lossy(value), Cow::Borrowed);
         let folded = match &text {
             Cow::Borrowed(text) => fold.apply(text),
             Cow::Owned(text) => Cow::Owned(fold.apply(text).into_owned()),
@@ -102,7 +104,9 @@ impl<'a, H: KeyedHasher + ?Sized> KeyComponents<'a, H> {
             );
             ComponentColumn { number, column, texts }
         };
-        Self { hasher, system: system.system.clone(), columns: system.columns.iter().map(column).collect() }
+        let before = |label| labelled(label, &[system.system.as_bytes()]);
+        let columns = system.columns.iter().map(column).collect();
+        Self { hasher, person: before("person"), spelling: before("spelling"), columns }
     }
 
     /// The key of each of some rows, or the column that it has no value of.
@@ -115,7 +119,7 @@ impl<'a, H: KeyedHasher + ?Sized> KeyComponents<'a, H> {
         let person = self.person(row, room)?;
         let mut texts = self.columns.iter().filter_map(|column| column.texts(row));
         let is_other = texts.any(|texts| texts.spelling.is_some());
-        let spelling = is_other.then(|| self.keyed("spelling", row, ComponentTexts::spelling, room));
+        let spelling = is_other.then(|| self.keyed(&self.spelling, row, ComponentTexts::spelling, room));
         Ok(RowKey { person, spelling })
     }
 
@@ -123,13 +127,13 @@ impl<'a, H: KeyedHasher + ?Sized> KeyComponents<'a, H> {
     fn person(&self, row: usize, room: &mut Vec<u8>) -> Result<u128, usize> {
         match self.columns.iter().find(|column| column.texts(row).is_none()) {
             Some(column) => Err(column.number),
-            None => Ok(self.keyed("person", row, ComponentTexts::folded, room)),
+            None => Ok(self.keyed(&self.person, row, ComponentTexts::folded, room)),
         }
     }
 
-    fn keyed(&self, label: &str, row: usize, text: TextOf<'a>, room: &mut Vec<u8>) -> u128 {
-        put_label(room, label);
-        put_text(room, self.system.as_bytes());
+    fn keyed(&self, before: &[u8], row: usize, text: TextOf<'a>, room: &mut Vec<u8>) -> u128 {
+        room.clear();
+        room.extend_from_slice(before);
         let texts = self.columns.iter().filter_map(|column| column.texts(row));
         texts.for_each(|texts| put_text(room, text(texts).as_bytes()));
         self.hasher.keyed_bytes(room).0

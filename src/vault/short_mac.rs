@@ -12,6 +12,8 @@ const FIRST_STATE: [u32; 8] =
 const BLOCK_BYTES: usize = 64;
 const LENGTH_BYTES: usize = 8;
 
+const HASH_BYTES: usize = 32;
+
 /// HMAC-SHA-256 (RFC 2104) of short messages.
 ///
 /// Tables have millions of them. Their two blocks are laid out here: the incremental hash copies both its states and its
@@ -36,27 +38,30 @@ impl ShortMac {
 
     /// The hash of two texts behind each other; `None` of texts that a block does not hold.
     pub(super) fn hash(&self, label: &[u8], text: &[u8]) -> Option<[u8; 32]> {
-        let hash = last_block(self.inner, label, text)?;
-        last_block(self.outer, &hash, &[])
+        let mut block = [0; BLOCK_BYTES];
+        let end = label.len() + text.len();
+        if end >= BLOCK_BYTES - LENGTH_BYTES {
+            return None;
+        }
+        block[..label.len()].copy_from_slice(label);
+        block[label.len()..end].copy_from_slice(text);
+        let mut hash = [0; HASH_BYTES];
+        last_block(self.inner, &mut block, end, &mut hash);
+        block = [0; BLOCK_BYTES];
+        block[..HASH_BYTES].copy_from_slice(&hash);
+        last_block(self.outer, &mut block, HASH_BYTES, &mut hash);
+        Some(hash)
     }
 }
 
-/// The hash of a message whose second and last block holds two texts.
-fn last_block(mut state: [u32; 8], label: &[u8], text: &[u8]) -> Option<[u8; 32]> {
-    let mut block = [0; BLOCK_BYTES];
-    let end = label.len() + text.len();
-    if end >= BLOCK_BYTES - LENGTH_BYTES {
-        return None;
-    }
-    block[..label.len()].copy_from_slice(label);
-    block[label.len()..end].copy_from_slice(text);
+/// The hash of a message whose second and last block is this one, of which it has some bytes.
+#[inline]
+fn last_block(mut state: [u32; 8], block: &mut [u8; BLOCK_BYTES], end: usize, hash: &mut [u8; HASH_BYTES]) {
     block[end] = 0x80;
     let bits = (BLOCK_BYTES + end) as u64 * 8;
     block[BLOCK_BYTES - LENGTH_BYTES..].copy_from_slice(&bits.to_be_bytes());
-    compress256(&mut state, &[block]);
-    let mut hash = [0; 32];
+    compress256(&mut state, std::slice::from_ref(block));
     hash.as_chunks_mut().0.iter_mut().zip(state).for_each(|(bytes, word)| *bytes = word.to_be_bytes());
-    Some(hash)
 }
 
 #[cfg(test)]
