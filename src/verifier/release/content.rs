@@ -191,22 +191,17 @@ fn expected_codes<'o>(
     Ok(codes)
 }
 
-/// Pairs of a bucket and a value, rising, each with how often it occurs.
-type BucketValues = Vec<((u32, u32), u64)>;
-
-/// How often each pair of a bucket and a value occurs.
-fn occurrences(pairs: impl Iterator<Item = (u32, u32)>) -> BucketValues {
-    let mut pairs: Vec<(u32, u32)> = pairs.collect();
-    pairs.sort_unstable();
-    pairs.chunk_by(PartialEq::eq).map(|equal| (equal[0], equal.len() as u64)).collect()
+/// A bucket and a value in it as a number, the bucket in the higher half.
+fn value_in(bucket: u32, code: u32) -> u64 {
+    u64::from(bucket) << 32 | u64::from(code)
 }
 
-/// Whether each pair occurs in `all` as often as in `some`, or more often.
-fn includes(all: &BucketValues, some: &BucketValues) -> bool {
+/// Whether each number stands in `all` as often as in `some`, or more often. Both are sorted.
+fn includes(all: &[u64], some: &[u64]) -> bool {
     let mut all = all.iter().peekable();
-    some.iter().all(|(pair, count)| {
-        while all.next_if(|(other, _)| other < pair).is_some() {}
-        all.peek().is_some_and(|(other, found)| other == pair && found >= count)
+    some.iter().all(|value| {
+        while all.next_if(|other| *other < value).is_some() {}
+        all.next_if_eq(&value).is_some()
     })
 }
 
@@ -217,7 +212,7 @@ fn with_counterfeits(input: &VerifierInput<'_>, index: usize, part: &ParsedPart,
     let (Some(original), [column], Some(labels)) = (input.original, &part.columns[..], &part.labels) else {
         return log.fail(CheckName::Content, format!("{place}: counterfeits stand in a part of one column"));
     };
-    let real: Vec<u32> = original.column(column.attribute).codes.iter().collect();
+    let real = &original.column(column.attribute).codes;
     let assigned = match input.witness.map(|witness| witness.tables.get(index)) {
         Some(Some(TableWitness::Buckets(assigned))) if assigned.len() == real.len() => Some(assigned),
         Some(_) => {
@@ -227,10 +222,16 @@ fn with_counterfeits(input: &VerifierInput<'_>, index: usize, part: &ParsedPart,
     };
     // without the assignment, the part as a whole is compared
     let bucket_of = |label: u32| if assigned.is_some() { label } else { 0 };
-    let shown = occurrences(labels.iter().map(|&label| bucket_of(label)).zip(column.codes.iter()));
-    let is_unpublished = |row: usize| part.is_varying && assigned.is_some_and(|assigned| assigned[row] == 0);
-    let rows = real.iter().enumerate().filter(|(row, _)| !is_unpublished(*row));
-    let expected = occurrences(rows.map(|(row, &code)| (assigned.map_or(0, |assigned| assigned[row]), code)));
+    let shown = labels.iter().zip(column.codes.iter()).map(|(&label, code)| value_in(bucket_of(label), code));
+    let mut shown: Vec<u64> = shown.collect();
+    // a part has its rows in this order: a stable sort finds nothing to do
+    shown.sort();
+    let assigned_to = |row: usize| assigned.map_or(0, |assigned| assigned[row]);
+    let is_published = |row: usize| !part.is_varying || assigned.is_none() || assigned_to(row) != 0;
+    let rows = real.iter().enumerate().filter(|(row, _)| is_published(*row));
+    let mut expected: Vec<u64> = Vec::with_capacity(real.len());
+    expected.extend(rows.map(|(row, code)| value_in(assigned_to(row), code)));
+    expected.sort_unstable();
     // without the assignment, any row may be suppressed: the placement of rows is checked
     if assigned.is_none() && part.is_varying && input.publication.suppressed > 0 {
         return;
@@ -243,10 +244,12 @@ fn with_counterfeits(input: &VerifierInput<'_>, index: usize, part: &ParsedPart,
         return;
     }
     let mut fakes: BTreeMap<u32, u64> = BTreeMap::new();
-    for ((label, code), count) in shown {
-        match expected.binary_search_by_key(&(label, code), |(pair, _)| *pair) {
-            Err(_) if count == 1 => *fakes.entry(label).or_default() += 1,
-            Ok(at) if expected[at].1 == count => {}
+    let mut expected = expected.chunk_by(PartialEq::eq).peekable();
+    for shown in shown.chunk_by(PartialEq::eq) {
+        let real = expected.next_if(|real| real[0] == shown[0]).map_or(0, <[u64]>::len);
+        match real {
+            0 if shown.len() == 1 => *fakes.entry((shown[0] >> 32) as u32).or_default() += 1,
+            _ if real == shown.len() => {}
             _ => {
                 let detail = format!("{place}: a counterfeit has a value that its bucket has otherwise");
                 return log.fail(CheckName::Content, detail);
