@@ -91,7 +91,7 @@ fn publish_file(arguments: &PublishArguments, json: bool) -> Result<CommandOutco
     let shown = ProgressBarGuard::begin(&control);
     let document = input::document(arguments.files.specification()?)?;
     let (table, unit) = (arguments.files.table()?, arguments.files.unit());
-    let mut population = arguments.files.population().open()?;
+    let population = arguments.files.population().open()?;
     let mut begun = BegunRelease::begin(&arguments.out, population.as_ref())?;
     let origin = if arguments.reproduce.is_some() { DocumentSource::Reproduction } else { DocumentSource::CommandLine };
     let streams = arguments.streams()?;
@@ -119,14 +119,17 @@ fn publish_file(arguments: &PublishArguments, json: bool) -> Result<CommandOutco
         contributions: job.contributions,
         republish: population.as_ref().map(|population| population.input(&job.republished)),
     };
-    let released = engine::release(&order, &mut begun.draft, &control)?;
+    let mut released = engine::release(&order, &mut begun.draft, &control)?;
     drop(shown);
     let report = begun.describe(&released.manifest, &job.specification)?;
-    if let (Some(OpenedPopulation { file, .. }), Some(state)) = (&mut population, &released.state) {
-        // a night that the state does not know would be published once more; one that it knows is put in its place by the next run
-        begun.draft.settle().map_err(|error| CommandOutcome::io(&arguments.out, &error))?;
-        file.replace(state).map_err(population::outcome)?;
-    }
+    let _locked = match (population, released.state.take()) {
+        (Some(OpenedPopulation { file, .. }), Some(state)) => {
+            // a night that the state does not know would be published once more; one that it knows is put in its place by the next run
+            begun.draft.settle().map_err(|error| CommandOutcome::io(&arguments.out, &error))?;
+            Some(file.replace(state).map_err(population::outcome)?)
+        }
+        _ => None,
+    };
     begun.complete(&released.manifest, &control)?;
     if let Some(path) = &arguments.internal_report {
         std::fs::write(path, pretty(&released.internal)?).map_err(|error| CommandOutcome::io(path, &error))?;

@@ -89,13 +89,13 @@ impl PopulationFile {
         &self.hasher
     }
 
-    /// Puts a new state in place of the last.
+    /// Puts a new state in place of the last. No other process works with the file until what is returned is dropped.
     ///
     /// # Errors
     /// [`PopulationFileError`]; nothing of the night may then be published.
-    pub fn replace(&mut self, state: &[u8]) -> Result<(), PopulationFileError> {
-        self.file.replace(&[&self.content[..HASH_KEY_BYTES], state])?;
-        self.content.replace_behind(HASH_KEY_BYTES, state);
-        Ok(())
+    pub fn replace(self, state: Vec<u8>) -> Result<SealedFile, PopulationFileError> {
+        let Self { mut file, content, .. } = self;
+        file.replace(&content[..HASH_KEY_BYTES], state)?;
+        Ok(file)
     }
 }

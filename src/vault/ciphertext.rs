@@ -112,7 +112,7 @@ impl DataKey {
     /// # Errors
     /// If the system provides no randomness for the nonce.
     pub fn encrypt(&self, place: CiphertextContext, plain: &[u8]) -> Result<Ciphertext, VaultError> {
-        Ok(Ciphertext(encrypt_bytes(&self.secret, &place.context_bytes(self.owner), &[plain])?))
+        Ok(Ciphertext(encrypt_bytes(&self.secret, &place.context_bytes(self.owner), plain)?))
     }
 
     /// Decrypts a ciphertext of the same role.
@@ -124,20 +124,38 @@ impl DataKey {
     }
 }
 
-/// Encrypts some bytes behind each other with a fresh nonce; the tag also covers `covered`.
-pub(super) fn encrypt_bytes(key: &Secret, covered: &[u8], plain: &[&[u8]]) -> Result<Vec<u8>, VaultError> {
-    let length: usize = plain.iter().map(|bytes| bytes.len()).sum();
-    let mut ciphertext = Vec::with_capacity(HEAD_BYTES + length + TAG_BYTES);
-    ciphertext.push(CIPHERTEXT_LAYOUT);
+/// Encrypts bytes with a fresh nonce; the tag also covers `covered`.
+pub(super) fn encrypt_bytes(key: &Secret, covered: &[u8], plain: &[u8]) -> Result<Vec<u8>, VaultError> {
+    let mut ciphertext = Vec::with_capacity(HEAD_BYTES + plain.len() + TAG_BYTES);
     ciphertext.resize(HEAD_BYTES, 0);
-    let (_, nonce) = ciphertext.split_at_mut(1);
+    ciphertext.extend_from_slice(plain);
+    encrypt_behind_head(key, covered, &mut ciphertext)?;
+    Ok(ciphertext)
+}
+
+/// Encrypts bytes behind some others as [`encrypt_bytes`] does, and leaves them nowhere else.
+pub(super) fn encrypt_in_place(
+    key: &Secret,
+    covered: &[u8],
+    first: &[u8],
+    mut plain: Vec<u8>,
+) -> Result<Vec<u8>, VaultError> {
+    plain.reserve_exact(HEAD_BYTES + first.len() + TAG_BYTES);
+    plain.splice(..0, [0; HEAD_BYTES].iter().chain(first).copied());
+    encrypt_behind_head(key, covered, &mut plain)?;
+    Ok(plain)
+}
+
+/// Encrypts what stands behind the room of the head, and adds the tag.
+fn encrypt_behind_head(key: &Secret, covered: &[u8], ciphertext: &mut Vec<u8>) -> Result<(), VaultError> {
+    let (head, body) = ciphertext.split_first_chunk_mut::<HEAD_BYTES>().ok_or(VaultError::Damaged)?;
+    let (layout, nonce) = head.split_at_mut(1);
+    layout.fill(CIPHERTEXT_LAYOUT);
     getrandom::fill(nonce).map_err(|_| VaultError::Randomness)?;
     let nonce = *XNonce::from_slice(nonce);
-    plain.iter().for_each(|bytes| ciphertext.extend_from_slice(bytes));
-    let (_, body) = ciphertext.split_at_mut(HEAD_BYTES);
     let tag = cipher(key).encrypt_in_place_detached(&nonce, covered, body).map_err(|_| VaultError::Damaged)?;
     ciphertext.extend_from_slice(&tag);
-    Ok(ciphertext)
+    Ok(())
 }
 
 /// Decrypts the output of [`encrypt_bytes`].
@@ -211,16 +229,17 @@ mod tests {
     #[test]
     fn failed_decryption_in_place_leaves_the_bytes() {
         let [key, other] = [(); 2].map(|()| Vault::fresh_secret().unwrap());
-        for plain in [&[][..], &[&b""[..]], &[&b"of "[..], b"two"]] {
-            let sealed = encrypt_bytes(&key, b"here", plain).unwrap();
+        for (first, plain) in [(&b""[..], &b""[..]), (b"first", b""), (b"", b"other"), (b"of ", b"two")] {
+            let sealed = encrypt_in_place(&key, b"here", first, plain.to_vec()).unwrap();
+            let plain = [first, plain].concat();
             let mut bytes = sealed.clone();
             for (key, covered) in [(&other, &b"here"[..]), (&key, b"there")] {
                 assert!(decrypt_in_place(key, covered, &mut bytes).is_err());
                 assert_eq!(bytes, sealed);
             }
-            assert_eq!(decrypt_bytes(&key, b"here", &bytes).unwrap(), plain.concat());
+            assert_eq!(decrypt_bytes(&key, b"here", &bytes).unwrap(), plain);
             decrypt_in_place(&key, b"here", &mut bytes).unwrap();
-            assert_eq!(bytes, plain.concat());
+            assert_eq!(bytes, plain);
         }
         assert!(decrypt_in_place(&key, b"here", &mut vec![CIPHERTEXT_LAYOUT; HEAD_BYTES + TAG_BYTES - 1]).is_err());
     }

@@ -124,7 +124,7 @@ impl Vault {
     /// # Errors
     /// If the system provides no randomness for the nonce.
     pub fn wrap(&self, purpose: Purpose, id: Uuid, secret: &Secret) -> Result<Vec<u8>, VaultError> {
-        ciphertext::encrypt_bytes(&self.wrapping, &purpose.context_bytes(id), &[secret.as_slice()])
+        ciphertext::encrypt_bytes(&self.wrapping, &purpose.context_bytes(id), secret.as_slice())
     }
 
     /// Unwraps the output of [`Vault::wrap`] for the same purpose and id.

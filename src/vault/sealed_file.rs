@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 use zeroize::Zeroizing;
 
-use super::ciphertext::{decrypt_in_place, encrypt_bytes};
+use super::ciphertext::{decrypt_in_place, encrypt_in_place};
 use super::error::VaultError;
 use super::file::is_private;
 use super::secret::{self, Secret, SecretBytes};
@@ -20,6 +20,9 @@ use super::secret::{self, Secret, SecretBytes};
 const CONTEXT: &[u8] = b"guardian sealed file 1";
 
 const KEY_BYTES: usize = 32;
+
+/// Bytes of one write: for longer ones the system looks for larger pieces of memory, which takes longer than the copy.
+const WRITTEN_AT_ONCE: usize = 1 << 16;
 
 /// Follows the key of a first content that is not in its place yet.
 const UNFINISHED: u8 = 0;
@@ -104,20 +107,20 @@ impl SealedFile {
         Ok((sealed, plain))
     }
 
-    /// Replaces the content by some bytes behind each other. When it returns, no other content opens any more, whatever
-    /// happens to the machine.
+    /// Replaces the content by bytes behind some others. When it returns, no other content opens any more, whatever happens
+    /// to the machine.
     ///
     /// # Errors
     /// [`SealedFileError`]; the content is then the earlier one or the new one.
-    pub fn replace(&mut self, plain: &[&[u8]]) -> Sealed<()> {
+    pub fn replace(&mut self, first: &[u8], plain: Vec<u8>) -> Sealed<()> {
         let key = secret::draw()?;
-        let sealed = encrypt_bytes(&key, CONTEXT, plain)?;
+        let sealed = encrypt_in_place(&key, CONTEXT, first, plain)?;
         let key_path = self.key_path();
         let of_keys = |error| SealedFileError::Io(shown(&key_path), error);
         let draft = self.sibling(&format!(".{}", uuid::Uuid::now_v7().simple()));
         let written = (|| {
             let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&draft)?;
-            file.write_all(&sealed)?;
+            sealed.chunks(WRITTEN_AT_ONCE).try_for_each(|block| file.write_all(block))?;
             file.sync_all()
         })();
         let outcome = written.map_err(|error| SealedFileError::Io(shown(&draft), error)).and_then(|()| {
@@ -233,13 +236,13 @@ mod tests {
         let path = home.path().join("staff");
         assert!(matches!(opened(&path), Err(SealedFileError::Missing(_))));
         let mut sealed = SealedFile::begin(&path).unwrap();
-        sealed.replace(&[b"first"]).unwrap();
+        sealed.replace(b"fi", b"rst".to_vec()).unwrap();
         assert!(matches!(opened(&path), Err(SealedFileError::InUse(_))));
         drop(sealed);
         assert_eq!(opened(&path).unwrap(), b"first");
         let first = fs::read(&path).unwrap();
         let (mut sealed, _) = SealedFile::open(&path).unwrap();
-        sealed.replace(&[b"second"]).unwrap();
+        sealed.replace(b"se", b"cond".to_vec()).unwrap();
         drop(sealed);
         assert_eq!(opened(&path).unwrap(), b"second");
         assert_eq!(fs::read_dir(home.path()).unwrap().count(), 2);
@@ -252,10 +255,10 @@ mod tests {
     fn a_crash_leaves_a_content_that_opens() {
         let home = tempfile::tempdir().unwrap();
         let (path, key) = (home.path().join("staff"), home.path().join("staff.key"));
-        SealedFile::begin(&path).unwrap().replace(&[b"first"]).unwrap();
+        SealedFile::begin(&path).unwrap().replace(b"fi", b"rst".to_vec()).unwrap();
         let (first, old) = (fs::read(&path).unwrap(), fs::read(&key).unwrap());
         let (mut sealed, _) = SealedFile::open(&path).unwrap();
-        sealed.replace(&[b"second"]).unwrap();
+        sealed.replace(b"se", b"cond".to_vec()).unwrap();
         drop(sealed);
         let (second, new) = (fs::read(&path).unwrap(), fs::read(&key).unwrap());
         let both = [old.clone(), new.clone()].concat();
@@ -273,7 +276,7 @@ mod tests {
     fn a_beginning_that_was_cut_off_begins_again() {
         let home = tempfile::tempdir().unwrap();
         let (path, key) = (home.path().join("staff"), home.path().join("staff.key"));
-        let begin = || SealedFile::begin(&path).and_then(|mut sealed| sealed.replace(&[b"first"]));
+        let begin = || SealedFile::begin(&path).and_then(|mut sealed| sealed.replace(b"fi", b"rst".to_vec()));
         for cut in [0, 5, KEY_BYTES + 1] {
             fs::write(&key, vec![7; cut]).unwrap();
             fs::set_permissions(&key, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
@@ -292,10 +295,10 @@ mod tests {
         }
         // two begin at once: one has the file
         let (mut one, mut other) = (SealedFile::begin(&path).unwrap(), SealedFile::begin(&path).unwrap());
-        one.replace(&[b"one"]).unwrap();
-        assert!(matches!(other.replace(&[b"other"]), Err(SealedFileError::InUse(_))));
+        one.replace(b"on", b"e".to_vec()).unwrap();
+        assert!(matches!(other.replace(b"ot", b"her".to_vec()), Err(SealedFileError::InUse(_))));
         drop(one);
-        assert!(matches!(other.replace(&[b"other"]), Err(SealedFileError::Exists(_))));
+        assert!(matches!(other.replace(b"ot", b"her".to_vec()), Err(SealedFileError::Exists(_))));
         assert_eq!(opened(&path).unwrap(), b"one");
     }
 
@@ -304,7 +307,7 @@ mod tests {
         use std::os::unix::fs::{MetadataExt, PermissionsExt};
         let home = tempfile::tempdir().unwrap();
         let path = home.path().join("staff");
-        SealedFile::begin(&path).unwrap().replace(&[b"first"]).unwrap();
+        SealedFile::begin(&path).unwrap().replace(b"fi", b"rst".to_vec()).unwrap();
         for file in ["staff", "staff.key"] {
             let file = home.path().join(file);
             assert_eq!(fs::metadata(&file).unwrap().mode() & 0o777, 0o600);

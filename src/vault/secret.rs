@@ -13,18 +13,6 @@ pub type Secret = Zeroizing<[u8; 32]>;
 pub struct SecretBytes(Vec<u8>);
 
 impl SecretBytes {
-    /// Puts bytes in place of those behind the first ones.
-    pub fn replace_behind(&mut self, first: usize, bytes: &[u8]) {
-        if self.0.capacity() < first + bytes.len() {
-            // a list that grows leaves a copy behind
-            let mut longer = Vec::with_capacity(first + bytes.len());
-            longer.extend_from_slice(&self.0[..first]);
-            *self = Self(longer);
-        }
-        self.0.truncate(first);
-        self.0.extend_from_slice(bytes);
-    }
-
     fn wipe(&mut self) {
         let room = self.0.capacity();
         self.0.clear();
@@ -78,14 +66,5 @@ mod tests {
         let room = secret.0.capacity();
         secret.wipe();
         assert_eq!(secret[..], vec![0; room], "nor in what lies behind its end");
-    }
-
-    #[test]
-    fn a_secret_keeps_its_first_bytes() {
-        let mut secret = SecretBytes::from(vec![1, 2, 3]);
-        for behind in [&[4, 5, 6, 7][..], &[], &[8]] {
-            secret.replace_behind(2, behind);
-            assert_eq!(secret[..], [&[1, 2], behind].concat());
-        }
     }
 }
