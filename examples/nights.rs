@@ -18,7 +18,7 @@ use flate2::read::GzDecoder;
 use guardian::control::Control;
 use guardian::publication::{BucketMerging, ChangedValues};
 use guardian::random::{RandomStreams, ReleaseKey};
-use guardian::republication::{Diversity, Night, NightInput, NightRow, NightTerms, PersonHash, SensitiveText, State};
+use guardian::republication::{Diversity, Night, NightInput, NightTerms, SensitiveText, State};
 
 /// The l of the nights.
 const L: u64 = 3;
@@ -156,15 +156,14 @@ impl Source {
     }
 
     fn night(&self, state: &State, here: &[u64], order: Order) -> Fallible<Night> {
-        let rows: Vec<NightRow> = here
-            .iter()
-            .map(|&person| {
-                // spread over the whole range, as hashes are
-                let (high, low) = (Numbers(person).next(), Numbers(!person).next());
-                let hash = u128::from(high) << 64 | u128::from(low);
-                NightRow { person: PersonHash(hash.to_be_bytes()), value: self.sensitive[self.row(person)] }
-            })
-            .collect();
+        let hash = |&person: &u64| {
+            // spread over the whole range, as hashes are
+            let (high, low) = (Numbers(person).next(), Numbers(!person).next());
+            (u128::from(high) << 64 | u128::from(low)).to_be_bytes()
+        };
+        let persons: Vec<[u8; 16]> = here.iter().map(hash).collect();
+        let value_of: Vec<u32> = here.iter().map(|&person| self.sensitive[self.row(person)]).collect();
+        let rows: Vec<u32> = (0..here.len() as u32).collect();
         let terms = NightTerms {
             founding: &Diversity { l: L },
             changes: ChangedValues::Withhold,
@@ -177,7 +176,7 @@ impl Source {
         let mut bytes = [0; 32];
         bytes[..8].copy_from_slice(&order.key.to_le_bytes());
         let streams = RandomStreams::Keyed(ReleaseKey::from_bytes(bytes));
-        let input = NightInput { rows: &rows, values: &self.values };
+        let input = NightInput { persons: &persons, value_of: &value_of, values: &self.values, order: &rows };
         Ok(Night::new(state.clone(), input, &terms, &streams, &Control::default())?)
     }
 
@@ -188,7 +187,7 @@ impl Source {
         let mut shown = Shares::default();
         for (person, bucket) in here.iter().zip(&night.bucket_of) {
             let Some(bucket) = bucket else { continue };
-            let signature = &night.buckets[*bucket as usize].signature;
+            let signature = night.signature(night.buckets[*bucket as usize]);
             shown.persons.push(*person);
             shown.signatures.push(signature.iter().map(|value| code[*value as usize]).collect());
         }
@@ -232,7 +231,7 @@ fn run(source: &Source, size: u64, nights: u64, setting: (f64, BucketMerging)) -
             let began = processor_seconds()?;
             let once = source.night(&State::new(Vec::new()), &here, Order { merging, key: !number })?;
             let took = processor_seconds()? - began;
-            let slots: usize = night.buckets.iter().map(|bucket| bucket.signature.len()).sum();
+            let slots: usize = night.buckets.iter().map(|bucket| night.signature(*bucket).len()).sum();
             let rows: u64 = night.buckets.iter().map(|bucket| bucket.members).sum();
             let (queries, truth) = (source.queries(number), source.truth(&here));
             let error = |of: &Shares, scale: f64| source.error(&queries, &truth, of, scale);

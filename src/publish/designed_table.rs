@@ -200,9 +200,7 @@ impl Bucketized {
         streams: &RandomStreams,
         control: &Control,
     ) -> Result<BucketAssignment, Cancelled> {
-        if let BucketPlan::Persistent(night) = &self.buckets {
-            return Ok(night.assignment());
-        }
+        debug_assert!(!matches!(self.buckets, BucketPlan::Persistent(_)), "those of a night are not drawn here");
         let mut stream = streams.stream(&self.label());
         let rows = DrawnRows { table, whole: table, values: SensitiveCodes::new(table, self.protects(), control)? };
         if let Some(planned) = self.planned() {

@@ -18,19 +18,30 @@ use crate::publication::{
 /// The buckets of a night, which are decided before its table is made.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct PersistentBuckets {
-    /// The bucket of each row; `None` of a row that is not published.
+    /// The bucket of each row of the upload; `None` of a row that is not published.
     pub bucket_of: Vec<Option<u32>>,
-    /// The signature of each bucket: positions in `values`.
+    /// The signature of each bucket: a position in `signatures`.
+    pub signature_of: Vec<u32>,
+    /// The signatures: positions in `values`.
     pub signatures: Vec<Vec<u32>>,
     /// The values of the signatures; `None` is the missing value.
     pub values: Vec<Option<Box<[u8]>>>,
 }
 
 impl PersistentBuckets {
-    /// The assignment of rows to buckets.
-    pub(super) fn assignment(&self) -> BucketAssignment {
+    /// The assignment of rows of the upload to buckets.
+    fn assignment(&self) -> BucketAssignment {
         let bucket_of = self.bucket_of.iter().map(|bucket| bucket.unwrap_or(BucketAssignment::NOWHERE)).collect();
-        BucketAssignment { bucket_of, buckets: self.signatures.len() as u32 }
+        BucketAssignment { bucket_of, buckets: self.buckets() }
+    }
+
+    const fn buckets(&self) -> u32 {
+        self.signature_of.len() as u32
+    }
+
+    /// The signature of each bucket.
+    fn signatures_of_buckets(&self) -> impl Iterator<Item = &[u32]> {
+        self.signature_of.iter().map(|signature| &self.signatures[*signature as usize][..])
     }
 
     /// The slots as a column, bucket after bucket.
@@ -47,7 +58,7 @@ impl PersistentBuckets {
         // the missing value has the first code
         let codes: Vec<u32> =
             self.values.iter().map(|value| value.as_ref().and_then(|_| ranks.next()).unwrap_or_default()).collect();
-        let slots = self.signatures.iter().flatten().map(|&value| codes[value as usize]);
+        let slots = self.signatures_of_buckets().flatten().map(|&value| codes[value as usize]);
         Column {
             codes: Codes::collect(domain.len(), slots.collect::<Vec<u32>>().into_iter()),
             domain: Arc::clone(&domain),
@@ -105,7 +116,7 @@ impl TableMaker<'_> {
         let assignment = night.assignment();
         let buckets = assignment.buckets;
         let labels = self.labels(buckets, name);
-        let labels_of_rows = self.rows.in_upload(labels.of_rows(assignment));
+        let labels_of_rows = labels.of_rows(assignment);
         let rows = BucketRows::new(&labels_of_rows, buckets);
         let sensitive = bucketized.sensitive();
         let mut parts = vec![self.bucket_part("qi", attributes.minus(sensitive), &rows)?];
@@ -123,9 +134,10 @@ impl TableMaker<'_> {
         night: &PersistentBuckets,
         labels: &Labels,
     ) -> Result<(Part, PartContents), Cancelled> {
-        let bucket_of =
-            (0..).zip(&night.signatures).flat_map(|(bucket, signature)| std::iter::repeat_n(bucket, signature.len()));
-        let buckets = night.signatures.len() as u32;
+        let bucket_of = (0..)
+            .zip(night.signatures_of_buckets())
+            .flat_map(|(bucket, slots)| std::iter::repeat_n(bucket, slots.len()));
+        let buckets = night.buckets();
         let labels = labels.of_rows(BucketAssignment { bucket_of: bucket_of.collect(), buckets });
         let column = night.column(self.rows.upload.domain(attr).kind());
         let alone = Table::new(vec![self.rows.upload.name(attr).to_owned()], vec![column]);

@@ -10,9 +10,12 @@ use crate::publication::{NightDigest, PastNight};
 const MAGIC: &[u8; 4] = b"GRST";
 const VERSION: u8 = 2;
 const DIGEST_BYTES: usize = 32;
-/// The bytes of a person who is known, and of a bucket.
+/// The bytes of a person who is known, of a bucket, and of an earlier night.
 const MEMBER_BYTES: usize = 26;
 const BUCKET_BYTES: usize = 8;
+const PAST_BYTES: usize = 28;
+/// The bytes of what every state has once, at most.
+const HEAD_BYTES: usize = 256;
 
 /// The reason why bytes are not a state.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -38,11 +41,7 @@ impl State {
     /// The bytes of the state. Equal states have equal bytes.
     #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {
-        // room for the long lists
-        let of_signatures: usize = self.signatures.iter().map(|signature| 2 + 4 * signature.len()).sum();
-        let of_others =
-            MEMBER_BYTES * self.members.len() + BUCKET_BYTES * self.buckets.len() + 8 * self.forgotten.len();
-        let mut bytes = Vec::with_capacity(of_signatures + of_others + self.terms.len() + (1 << 10));
+        let mut bytes = Vec::with_capacity(self.bytes());
         bytes.extend_from_slice(MAGIC);
         bytes.push(VERSION);
         put_bytes(&mut bytes, &self.terms);
@@ -77,6 +76,15 @@ impl State {
         let digest = Sha256::digest(&bytes);
         bytes.extend_from_slice(&digest);
         bytes
+    }
+
+    /// The room of [`State::to_bytes`], at least: a list that grows leaves a copy of the secret behind, and pages to be wiped.
+    fn bytes(&self) -> usize {
+        let of_values: usize = self.values.iter().map(|value| 5 + value.as_ref().map_or(0, |text| text.len())).sum();
+        let of_signatures: usize = self.signatures.iter().map(|signature| 2 + 4 * signature.len()).sum();
+        let of_lists = PAST_BYTES * self.past.len() + MEMBER_BYTES * self.members.len();
+        let of_numbers = BUCKET_BYTES * self.buckets.len() + 8 * self.forgotten.len();
+        HEAD_BYTES + self.terms.len() + of_values + of_signatures + of_lists + of_numbers
     }
 
     /// Reads the output of [`State::to_bytes`]. Nothing is allocated that the bytes do not hold.
@@ -202,7 +210,7 @@ impl<'a> Reader<'a> {
             terms: self.text()?.to_vec(),
             night: self.number()?,
             digest: self.digest()?,
-            past: self.list(28, Self::past)?,
+            past: self.list(PAST_BYTES, Self::past)?,
             values: self.list(5, Self::value)?,
             signatures: self.list(2, Self::signature)?,
             buckets: self.list(BUCKET_BYTES, |reader| {

@@ -27,6 +27,6 @@ mod tests;
 pub use bytes::StateError;
 pub use founding::{CohortValue, Diversity, FoundingRule};
 pub use minimum::least_newcomers;
-pub use night::{Night, NightBucket, NightError, NightInput, NightRow, NightTally};
+pub use night::{Night, NightBucket, NightError, NightInput, NightTally};
 pub use state::{PersonHash, PublishedSlots, SensitiveText, State};
 pub use terms::NightTerms;

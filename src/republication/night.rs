@@ -7,9 +7,8 @@ use ahash::RandomState;
 use hashbrown::HashTable;
 
 use super::components::ComponentForest;
-use super::division::{Division, KnownRows, Mover, divide};
+use super::division::{Division, Mover, PublishedMember, divide};
 use super::founding::{self, Newcomer};
-use super::member_index::MemberIndex;
 use super::merging::{self, Single};
 use super::movers;
 use super::state::{PersonHash, SensitiveText, State, StateBucket, StateMember};
@@ -18,29 +17,24 @@ use crate::control::{Cancelled, Control};
 use crate::publication::{BucketMerging, ChangedValues, PastNight};
 use crate::random::RandomStreams;
 
-/// A row of the table of a night.
-#[derive(Clone, Copy)]
-pub struct NightRow {
-    /// The person.
-    pub person: PersonHash,
-    /// The position of the sensitive value in the values of the table.
-    pub value: u32,
-}
-
-/// The table of a night. Rows stand in a secret order.
+/// The table of a night.
 #[derive(Clone, Copy)]
 pub struct NightInput<'a> {
-    /// At most one row of a person.
-    pub rows: &'a [NightRow],
+    /// The hash of the person of each row, each person once.
+    pub persons: &'a [[u8; 16]],
+    /// The sensitive value of each row: a position in `values`.
+    pub value_of: &'a [u32],
     /// The values that rows refer to.
     pub values: &'a [SensitiveText],
+    /// Each row once, in a secret order: who is drawn follows it.
+    pub order: &'a [u32],
 }
 
 /// A published bucket.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct NightBucket {
-    /// The whole signature: positions in the values of the night, not falling. What no member has is a counterfeit.
-    pub signature: Vec<u32>,
+    /// The position of its signature in those of the night.
+    pub signature: u32,
     /// The number of members.
     pub members: u64,
 }
@@ -76,6 +70,8 @@ pub struct Night {
     pub bucket_of: Vec<Option<u32>>,
     /// The published buckets.
     pub buckets: Vec<NightBucket>,
+    /// Their whole signatures: positions in the values of the night, not falling. What no member has is a counterfeit.
+    pub signatures: Vec<Vec<u32>>,
     /// The values of the signatures, rising.
     pub values: Vec<SensitiveText>,
     /// What became of the rows.
@@ -138,11 +134,10 @@ impl Night {
         control: &Control,
     ) -> Result<Self, NightError> {
         let ranks = state.rank(input.values);
-        let rows = KnownRows { rows: input.rows, members: members_of_rows(&state, input.rows)? };
-        let division = divide(&state, &rows, &ranks, terms.changes, control)?;
+        let mut division = divide(&state, input, &ranks, terms.changes, control)?;
         state.night = state.night.checked_add(1).ok_or(NightError::NightsExhausted)?;
-        let mut making = NightInProgress::new(state, input.rows);
-        making.take(&division);
+        let mut making = NightInProgress::new(state, input);
+        making.take(&mut division);
         let Division { newcomers, movers, .. } = division;
         making.found(newcomers, terms, streams)?;
         making.move_changed(movers, terms, streams, control)?;
@@ -153,25 +148,12 @@ impl Night {
         }
         Ok(making.finish(terms.forget_after))
     }
-}
 
-/// The position of the person of each row among the members.
-fn members_of_rows(state: &State, rows: &[NightRow]) -> Result<Vec<Option<u32>>, NightError> {
-    let index = MemberIndex::new(&state.members);
-    let mut is_found = vec![false; state.members.len()];
-    let (mut repeated, mut others) = (0, Vec::new());
-    let position = |row: &NightRow| {
-        let found = index.position(row.person);
-        match found {
-            Some(at) => repeated += u64::from(std::mem::replace(&mut is_found[at as usize], true)),
-            None => others.push(row.person.number()),
-        }
-        found
-    };
-    let found = rows.iter().map(position).collect();
-    others.sort_unstable();
-    repeated += others.windows(2).filter(|pair| pair[0] == pair[1]).count() as u64;
-    if repeated > 0 { Err(NightError::SeveralRows { rows: repeated }) } else { Ok(found) }
+    /// The whole signature of a bucket.
+    #[must_use]
+    pub fn signature(&self, bucket: NightBucket) -> &[u32] {
+        &self.signatures[bucket.signature as usize]
+    }
 }
 
 /// What has no number yet.
@@ -210,7 +192,7 @@ impl SignatureIndex {
 /// The next state while it is made.
 struct NightInProgress<'a> {
     state: State,
-    rows: &'a [NightRow],
+    table: NightInput<'a>,
     signatures: SignatureIndex,
     components: ComponentForest,
     /// Published rows with the positions of their members.
@@ -218,32 +200,23 @@ struct NightInProgress<'a> {
     tally: NightTally,
 }
 
-#[derive(Clone, Copy)]
-struct PublishedMember {
-    row: u32,
-    member: u32,
-}
-
 impl<'a> NightInProgress<'a> {
-    fn new(state: State, rows: &'a [NightRow]) -> Self {
+    fn new(state: State, table: NightInput<'a>) -> Self {
         let signatures = SignatureIndex::new(&state.signatures);
         let components = ComponentForest::new(state.buckets.iter().map(|bucket| bucket.component).collect());
-        Self { state, rows, signatures, components, published: Vec::new(), tally: NightTally::default() }
+        Self { state, table, signatures, components, published: Vec::new(), tally: NightTally::default() }
     }
 
     /// Publishes the survivors, and counts.
-    fn take(&mut self, division: &Division) {
+    fn take(&mut self, division: &mut Division) {
         let before = self.state.night - 1;
         let is_of_before = |member: &StateMember| before > 0 && member.last == before;
-        let survivors = division.survivors.iter();
-        self.published.extend(survivors.map(|survivor| PublishedMember { row: survivor.row, member: survivor.member }));
-        let again = |of: &&PublishedMember| is_of_before(&self.state.members[of.member as usize]);
-        let stayed = self.published.iter().filter(again).count() as u64;
+        self.published = std::mem::take(&mut division.survivors);
         let all = self.state.members.iter().filter(|member| is_of_before(member)).count() as u64;
         self.tally = NightTally {
-            known: division.survivors.len() as u64 + division.changed,
+            known: self.published.len() as u64 + division.changed,
             newcomers: division.newcomers.len() as u64,
-            returning: self.published.len() as u64 - stayed,
+            returning: self.published.len() as u64 - division.stayed,
             departed: all - division.here,
             changed: division.changed,
             withheld: division.withheld,
@@ -275,7 +248,7 @@ impl<'a> NightInProgress<'a> {
         for founders in founding::deal(newcomers, buckets as usize, &mut streams.stream("republish/founding")) {
             let bucket = self.bucket(founders.iter().map(|founder| founder.value).collect())?;
             for (founder, slot) in founders.iter().zip(0_u16..) {
-                let person = self.rows[founder.row as usize].person;
+                let person = PersonHash(self.table.persons[founder.row as usize]);
                 let member = self.state.members.len() as u32;
                 self.state.members.push(StateMember { person, bucket, slot, last: 0 });
                 self.published.push(PublishedMember { row: founder.row, member });
@@ -312,9 +285,11 @@ impl<'a> NightInProgress<'a> {
     }
 
     fn mark_published(&mut self) {
-        for published in &self.published {
-            self.state.members[published.member as usize].last = self.state.night;
-        }
+        let State { members, night, .. } = &mut self.state;
+        let mut is_published = vec![false; members.len()];
+        self.published.iter().for_each(|published| is_published[published.member as usize] = true);
+        let published = members.iter_mut().zip(is_published).filter(|(_, is_published)| *is_published);
+        published.for_each(|(member, _)| member.last = *night);
     }
 
     /// Joins buckets in which a single member is left.
@@ -326,14 +301,13 @@ impl<'a> NightInProgress<'a> {
             present[member.bucket as usize] += u32::from(member.last == *night);
             recent[member.bucket as usize] += u32::from(member.last.saturating_add(grace.max(1)) > *night);
         }
-        let published = self.published.iter().map(|published| (published.member, members[published.member as usize]));
-        let alone = published.filter(|(_, StateMember { bucket, .. })| {
+        let alone = (0..).zip(members).filter(|(_, StateMember { bucket, last, .. })| {
+            let is_alone = last == night && present[*bucket as usize] == 1 && recent[*bucket as usize] == 1;
             // two persons of a merged bucket of two slots would have equal values for certain
-            let is_large = self.state.signature(*bucket).len() >= 3;
-            is_large && present[*bucket as usize] == 1 && recent[*bucket as usize] == 1
+            is_alone && self.state.signature(*bucket).len() >= 3
         });
-        let mut alone: Vec<Single> =
-            alone.map(|(member, StateMember { bucket, slot, .. })| Single { member, bucket, slot }).collect();
+        let alone = alone.map(|(member, &StateMember { bucket, slot, .. })| Single { member, bucket, slot });
+        let mut alone: Vec<Single> = alone.collect();
         alone.sort_unstable_by_key(|single| single.bucket);
         let mut singles: BTreeMap<&[u32], Vec<Single>> = BTreeMap::new();
         for single in alone {
@@ -368,21 +342,17 @@ impl<'a> NightInProgress<'a> {
     }
 
     fn finish(mut self, forget_after: Option<u32>) -> Night {
-        let mut bucket_of = vec![None; self.rows.len()];
-        let mut number = vec![UNSEEN; self.state.buckets.len()];
-        let mut buckets: Vec<NightBucket> = Vec::new();
-        // those of survivors stand in order before all others: a stable sort merges them
-        self.published.sort_by_key(|published| published.row);
-        for published in &self.published {
-            let bucket = self.state.members[published.member as usize].bucket;
-            let at = &mut number[bucket as usize];
-            if *at == UNSEEN {
-                *at = buckets.len() as u32;
-                buckets.push(NightBucket { signature: self.state.signature(bucket).to_vec(), members: 0 });
+        let mut bucket_of = vec![None; self.table.persons.len()];
+        let of_member: Vec<u32> = self.state.members.iter().map(|member| member.bucket).collect();
+        let published = self.published.iter();
+        published.for_each(|of| bucket_of[of.row as usize] = Some(of_member[of.member as usize]));
+        let mut numbering = BucketNumbering::new(&self.state);
+        for &row in self.table.order {
+            if let Some(bucket) = &mut bucket_of[row as usize] {
+                *bucket = numbering.member_of(*bucket);
             }
-            buckets[*at as usize].members += 1;
-            bucket_of[published.row as usize] = Some(*at);
         }
+        let BucketNumbering { buckets, signatures, .. } = numbering;
         let values = self.state.values.clone();
         // not yet that of this night
         self.state.digest = None;
@@ -390,7 +360,7 @@ impl<'a> NightInProgress<'a> {
         past.push(PastNight {
             night: *night,
             rows: self.published.len() as u64,
-            slots: buckets.iter().map(|bucket| bucket.signature.len() as u64).sum(),
+            slots: buckets.iter().map(|bucket| signatures[bucket.signature as usize].len() as u64).sum(),
             buckets: buckets.len() as u64,
         });
         past.drain(..past.len().saturating_sub(PastNight::KEPT));
@@ -398,7 +368,7 @@ impl<'a> NightInProgress<'a> {
         self.compact();
         // newcomers stand behind sorted members: a stable sort merges them
         self.state.members.sort_by_key(|member| member.person.number());
-        Night { bucket_of, buckets, values, tally: self.tally, state: self.state }
+        Night { bucket_of, buckets, signatures, values, tally: self.tally, state: self.state }
     }
 
     fn forget(&mut self, after: Option<u32>) {
@@ -439,6 +409,40 @@ impl<'a> NightInProgress<'a> {
         let kept = Renumbered::new(&is_used);
         values.retain(with(&is_used));
         signatures.iter_mut().flatten().for_each(|value| *value = kept.0[*value as usize]);
+    }
+}
+
+/// Numbers for the buckets that are published, and for their signatures, as they are met.
+struct BucketNumbering<'a> {
+    state: &'a State,
+    /// By bucket and by signature of the state.
+    of_bucket: Vec<u32>,
+    of_signature: Vec<u32>,
+    buckets: Vec<NightBucket>,
+    signatures: Vec<Vec<u32>>,
+}
+
+impl<'a> BucketNumbering<'a> {
+    fn new(state: &'a State) -> Self {
+        let of_bucket = vec![UNSEEN; state.buckets.len()];
+        let of_signature = vec![UNSEEN; state.signatures.len()];
+        Self { state, of_bucket, of_signature, buckets: Vec::new(), signatures: Vec::new() }
+    }
+
+    /// Counts a member of a bucket, and gives the number of the bucket.
+    fn member_of(&mut self, bucket: u32) -> u32 {
+        let number = &mut self.of_bucket[bucket as usize];
+        if *number == UNSEEN {
+            *number = self.buckets.len() as u32;
+            let signature = &mut self.of_signature[self.state.buckets[bucket as usize].signature as usize];
+            if *signature == UNSEEN {
+                *signature = self.signatures.len() as u32;
+                self.signatures.push(self.state.signature(bucket).to_vec());
+            }
+            self.buckets.push(NightBucket { signature: *signature, members: 0 });
+        }
+        self.buckets[*number as usize].members += 1;
+        *number
     }
 }
 

@@ -61,6 +61,6 @@ pub use release::sequential::join::{JoinMeasures, ReleaseJoin};
 pub use release::sequential::observed::ObservedRelease;
 pub use republication::{
     AuditedNight, ChainAudit, ChainBucket, ChainFault, ChainNight, ChainReport, NightParts, ShownSignatures, ShownSlot,
-    audit_night, link_by_cells, night_digest, shown_signatures,
+    SignatureReader, audit_night, link_by_cells, night_digest, shown_signatures,
 };
 pub use verify::{verify, verify_and_read, verify_contents};

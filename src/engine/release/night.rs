@@ -17,12 +17,11 @@ use crate::publication::{
 use crate::publish::{Design, DesignedRule, PersistentBuckets, PlanRefusal, SecretRows};
 use crate::report::{NightCounts, WrittenPart};
 use crate::republication::{
-    Diversity, Night, NightError, NightInput, NightRow, NightTally, NightTerms, PersonHash, State, StateError,
-    least_newcomers,
+    Diversity, Night, NightError, NightInput, NightTally, NightTerms, State, StateError, least_newcomers,
 };
 use crate::spec::{RepublishSpec, Specification};
 use crate::verifier;
-use crate::verifier::{AuditedNight, Check};
+use crate::verifier::{AuditedNight, Check, ShownSignatures};
 
 /// A night that is drawn, and nothing of it published.
 pub(in crate::engine) struct DrawnNight {
@@ -87,7 +86,7 @@ impl<'a> NightOrder<'a> {
     pub(in crate::engine) fn draw(
         &self,
         design: &mut Design,
-        SecretRows { permuted, order, .. }: SecretRows<'_>,
+        SecretRows { upload, order, .. }: SecretRows<'_>,
         control: &Control,
     ) -> Result<DrawnNight, EngineError> {
         let [rule] = &design.rules[..] else { return Err(EngineError::bug("a night has one rule")) };
@@ -98,17 +97,13 @@ impl<'a> NightOrder<'a> {
         let min_newcomers = self.least_newcomers(&state, l)?;
         let RepublishSpec { changes, merge, grace, forget_after, .. } = self.terms;
         let sensitive = rule.rule.sensitive;
-        let column = permuted.column(sensitive);
+        let column = upload.column(sensitive);
         let values: Vec<Option<Box<[u8]>>> = column.domain.iter().map(|value| value.map(Box::from)).collect();
         let persons = self.population.persons;
-        let rows: Option<Vec<NightRow>> = order
-            .iter()
-            .zip(column.codes.iter())
-            .map(|(&row, value)| Some(NightRow { person: PersonHash(*persons.get(row as usize)?), value }))
-            .collect();
-        let Some(rows) = rows.filter(|rows| rows.len() == persons.len()) else {
+        if [order.len(), column.codes.len()] != [persons.len(); 2] {
             return Err(EngineError::bug("the persons of a night are not those of its rows"));
-        };
+        }
+        let value_of: Vec<u32> = column.codes.iter().collect();
         let founding = Diversity { l };
         let terms = NightTerms {
             founding: &founding,
@@ -122,7 +117,8 @@ impl<'a> NightOrder<'a> {
         let earlier = state.past_nights().to_vec();
         let release = self.population.previous;
         let previous = state.digest().map(|digest| PreviousNight { release, digest: digest.clone() });
-        let night = Night::new(state, NightInput { rows: &rows, values: &values }, &terms, self.streams, control)?;
+        let table = NightInput { persons, value_of: &value_of, values: &values, order };
+        let night = Night::new(state, table, &terms, self.streams, control)?;
         if night.buckets.is_empty() {
             return Err(empty(&night, rule));
         }
@@ -169,9 +165,12 @@ impl DrawnNight {
         parts: &dyn PublishedBytes,
         control: &Control,
     ) -> Result<Check, EngineError> {
-        let WrittenNight { publication, witness, state } = written;
+        let WrittenNight { publication, witness, state, signatures } = written;
         let population = order.republish.as_ref();
-        let shown = verifier::shown_signatures(publication, parts, control)?;
+        let shown = match signatures {
+            Some(signatures) => Some(signatures),
+            None => verifier::shown_signatures(publication, parts, control)?,
+        };
         let digest = verifier::night_digest(publication, self.details.previous.as_ref(), parts, control)?;
         let labels = match &witness.tables[..] {
             [TableWitness::Buckets(labels)] => Some(labels),
@@ -199,41 +198,40 @@ impl DrawnNight {
 }
 
 /// A night whose parts are written.
-#[derive(Clone, Copy)]
 pub(in crate::engine) struct WrittenNight<'a> {
     pub(in crate::engine) publication: &'a Publication,
     /// Rows in the order of the upload.
     pub(in crate::engine) witness: &'a Witness,
     /// The state that it leaves behind.
     pub(in crate::engine) state: &'a [u8],
+    /// What the verifier read of the sensitive part; `None` where that has values that the table has not.
+    pub(in crate::engine) signatures: Option<ShownSignatures>,
 }
 
 /// The buckets of a night, with the values that some signature has, and its state.
 fn persistent(night: Night) -> (PersistentBuckets, State) {
-    let Night { bucket_of, buckets, values, state, .. } = night;
+    let Night { bucket_of, buckets, mut signatures, values, state, .. } = night;
     let mut is_used = vec![false; values.len()];
-    buckets.iter().flat_map(|bucket| &bucket.signature).for_each(|value| is_used[*value as usize] = true);
+    signatures.iter().flatten().for_each(|value| is_used[*value as usize] = true);
     // the number of used values before each
     let before = is_used.iter().scan(0, |next, used| Some(std::mem::replace(next, *next + u32::from(*used))));
     let place: Vec<u32> = before.collect();
-    let signatures = buckets
-        .into_iter()
-        .map(|bucket| bucket.signature.into_iter().map(|value| place[value as usize]).collect())
-        .collect();
+    signatures.iter_mut().flatten().for_each(|value| *value = place[*value as usize]);
+    let signature_of = buckets.iter().map(|bucket| bucket.signature).collect();
     let values = values.into_iter().zip(is_used).filter_map(|(value, used)| used.then_some(value)).collect();
-    (PersistentBuckets { bucket_of, signatures, values }, state)
+    (PersistentBuckets { bucket_of, signature_of, signatures, values }, state)
 }
 
 fn figures(night: &Night) -> RepublishFigures {
     let mut fills: BTreeMap<(u64, u64), u64> = BTreeMap::new();
     let mut figures = RepublishFigures::default();
     for bucket in &night.buckets {
-        let size = bucket.signature.len() as u64;
+        let size = night.signature(*bucket).len() as u64;
         figures.rows += bucket.members;
         figures.slots += size;
         *fills.entry((size, size - bucket.members)).or_default() += 1;
     }
-    let signatures: AHashSet<&[u32]> = night.buckets.iter().map(|bucket| &bucket.signature[..]).collect();
+    let signatures: AHashSet<&[u32]> = night.signatures.iter().map(Vec::as_slice).collect();
     figures.signatures = signatures.len() as u64;
     let fills = fills.into_iter();
     figures.buckets = fills.map(|((size, counterfeits), buckets)| BucketFill { size, counterfeits, buckets }).collect();

@@ -29,7 +29,7 @@ use crate::report::{
     Generalization, InternalReport, Manifest, ManifestInput, SpecificationNotice, Utility, WrittenPart, manifest,
 };
 use crate::spec::Specification;
-use crate::verifier::{DeclaredSearch, VerifierInput, VerifierReport};
+use crate::verifier::{DeclaredSearch, ShownSignatures, SignatureReader, VerifierInput, VerifierReport};
 use crate::{publish, verifier};
 
 /// Plans, publishes, writes and verifies a release. The result has passed the verifier; the caller makes it visible.
@@ -142,6 +142,8 @@ struct DescribedRelease<'a> {
 struct VerifiedParts<'a> {
     report: VerifierReport,
     figures: FigureReader<'a>,
+    /// What the sensitive part of a night shows.
+    signatures: Option<ShownSignatures>,
 }
 
 impl<'a> DescribedRelease<'a> {
@@ -158,15 +160,16 @@ impl<'a> DescribedRelease<'a> {
         parts: &dyn PublishedBytes,
         control: &'a Control,
     ) -> Result<VerifiedParts<'a>, EngineError> {
-        let VerifiedParts { report: mut verification, figures } = self.verify_parts(witness, parts, control)?;
+        let mut verified = self.verify_parts(witness, parts, control)?;
         if let Some((night, state)) = night {
-            let written = WrittenNight { publication: self.publication, witness, state };
-            verification.checks.push(night.audit(self.order, written, parts, control)?);
+            let signatures = verified.signatures.take();
+            let written = WrittenNight { publication: self.publication, witness, state, signatures };
+            verified.report.checks.push(night.audit(self.order, written, parts, control)?);
         }
-        if verification.verified() && verification.linkage == Linkage::Checked {
-            return Ok(VerifiedParts { report: verification, figures });
+        if verified.report.verified() && verified.report.linkage == Linkage::Checked {
+            return Ok(verified);
         }
-        let failed: Vec<String> = summary(&verification)
+        let failed: Vec<String> = summary(&verified.report)
             .checks
             .into_iter()
             .filter(|check| !check.passed)
@@ -223,20 +226,36 @@ impl<'a> DescribedRelease<'a> {
             thresholds: &specification.thresholds,
             closes: specification.method.closed_reason().is_some(),
         };
+        self.verify_and_read(&input, control)
+    }
+
+    /// Verifies parts, and keeps what other steps ask of them.
+    fn verify_and_read(
+        self,
+        input: &VerifierInput<'_>,
+        control: &'a Control,
+    ) -> Result<VerifiedParts<'a>, EngineError> {
+        let Self { order: ReleaseInput { specification, republish, .. }, publication, .. } = self;
         let published = PublishedTables {
             publication,
             names: &specification.published_names,
             taxonomies: &specification.taxonomies,
         };
         let mut figures = FigureReader::new(published, control);
-        let report = verifier::verify_and_read(&input, Some(&mut figures), control)?;
-        Ok(VerifiedParts { report, figures })
+        if republish.is_none() {
+            let report = verifier::verify_and_read(input, Some(&mut figures), control)?;
+            return Ok(VerifiedParts { report, figures, signatures: None });
+        }
+        let mut signatures = SignatureReader::new(&mut figures);
+        let report = verifier::verify_and_read(input, Some(&mut signatures), control)?;
+        let signatures = signatures.finish();
+        Ok(VerifiedParts { report, figures, signatures })
     }
 
     fn manifest(
         self,
         written: &[Vec<WrittenPart>],
-        VerifiedParts { report: verification, figures }: VerifiedParts<'_>,
+        VerifiedParts { report: verification, figures, .. }: VerifiedParts<'_>,
         parts: &dyn PublishedBytes,
         control: &Control,
     ) -> Result<Manifest, EngineError> {

@@ -117,6 +117,30 @@ proptest! {
     }
 
     #[test]
+    fn rows_are_drawn_in_their_secret_order(
+        order in Just((0..PERSONS as u32).collect::<Vec<u32>>()).prop_shuffle(),
+        moves in moves(),
+        seed: u8,
+    ) {
+        let name = |person: usize| format!("p{person:02}");
+        let row = |person: usize, value: usize| TestRow { person: name(person), value: format!("v{}", value % 6) };
+        let terms = TestTerms { changes: ChangedValues::Move, ..TestTerms::diversity(3) };
+        let known: Vec<TestRow> = (0..PERSONS).filter(|&person| moves.leave[person]).map(|p| row(p, p)).collect();
+        let state = terms.night(&State::new(Vec::new()), &known, &keyed(1)).map(|night| night.state);
+        let state = state.unwrap_or_else(|_| State::new(Vec::new()));
+        let changed = |person: usize| person + usize::from(moves.come[person]);
+        let rows: Vec<TestRow> = (0..PERSONS).map(|person| row(person, changed(person))).collect();
+        let drawn = terms.night_in_order(&state, &rows, &order, &keyed(seed)).unwrap();
+        let in_order: Vec<TestRow> = order.iter().map(|&at| rows[at as usize].clone()).collect();
+        let expected = terms.night(&state, &in_order, &keyed(seed)).unwrap();
+        prop_assert_eq!(drawn.state.to_bytes(), expected.state.to_bytes());
+        prop_assert_eq!((&drawn.buckets, &drawn.signatures), (&expected.buckets, &expected.signatures));
+        let buckets: Vec<Option<u32>> = order.iter().map(|&at| drawn.bucket_of[at as usize]).collect();
+        prop_assert_eq!(buckets, expected.bucket_of);
+        prop_assert_eq!(drawn.tally, expected.tally);
+    }
+
+    #[test]
     fn rows_in_another_order_are_all_published(order in Just((0..12).collect::<Vec<usize>>()).prop_shuffle(), seed: u8) {
         let all: Vec<TestRow> =
             (0..12).map(|person| TestRow { person: format!("p{person:02}"), value: format!("v{}", person % 4) }).collect();
@@ -124,7 +148,7 @@ proptest! {
         let terms = TestTerms::diversity(3);
         let made = terms.night(&State::new(Vec::new()), &rows, &keyed(seed)).unwrap();
         let signatures = |night: &Night| {
-            let mut all: Vec<Vec<u32>> = night.buckets.iter().map(|bucket| bucket.signature.clone()).collect();
+            let mut all: Vec<Vec<u32>> = night.buckets.iter().map(|bucket| night.signature(*bucket).to_vec()).collect();
             all.sort();
             all
         };

@@ -4,7 +4,7 @@ mod states;
 mod vectors;
 
 use super::{
-    CohortValue, Diversity, FoundingRule, Night, NightError, NightInput, NightRow, NightTally, NightTerms, PersonHash,
+    CohortValue, Diversity, FoundingRule, Night, NightError, NightInput, NightTally, NightTerms, PersonHash,
     SensitiveText, State,
 };
 use crate::control::Control;
@@ -50,12 +50,23 @@ impl TestTerms {
     }
 
     pub(super) fn night(&self, state: &State, rows: &[TestRow], streams: &RandomStreams) -> Result<Night, NightError> {
+        self.night_in_order(state, rows, &(0..rows.len() as u32).collect::<Vec<u32>>(), streams)
+    }
+
+    /// The night of rows that are drawn in an order of their own.
+    pub(super) fn night_in_order(
+        &self,
+        state: &State,
+        rows: &[TestRow],
+        order: &[u32],
+        streams: &RandomStreams,
+    ) -> Result<Night, NightError> {
         let mut values: Vec<SensitiveText> = rows.iter().map(|row| text(&row.value)).collect();
         values.sort();
         values.dedup();
         let place = |row: &TestRow| values.binary_search(&text(&row.value)).unwrap() as u32;
-        let rows: Vec<NightRow> =
-            rows.iter().map(|row| NightRow { person: hash(&row.person), value: place(row) }).collect();
+        let persons: Vec<[u8; 16]> = rows.iter().map(|row| hash(&row.person).0).collect();
+        let value_of: Vec<u32> = rows.iter().map(place).collect();
         let terms = NightTerms {
             founding: &*self.founding,
             changes: self.changes,
@@ -65,7 +76,8 @@ impl TestTerms {
             grace: self.grace,
             forget_after: self.forget_after,
         };
-        Night::new(state.clone(), NightInput { rows: &rows, values: &values }, &terms, streams, &Control::default())
+        let input = NightInput { persons: &persons, value_of: &value_of, values: &values, order };
+        Night::new(state.clone(), input, &terms, streams, &Control::default())
     }
 }
 
@@ -89,7 +101,7 @@ pub(super) fn published(night: &Night, rows: &[TestRow]) -> Vec<TestBucket> {
     let value = |&value: &u32| String::from_utf8(night.values[value as usize].clone().unwrap().into_vec()).unwrap();
     let empty =
         |signature: &[u32]| TestBucket { persons: Vec::new(), signature: signature.iter().map(value).collect() };
-    let mut buckets: Vec<TestBucket> = night.buckets.iter().map(|bucket| empty(&bucket.signature)).collect();
+    let mut buckets: Vec<TestBucket> = night.buckets.iter().map(|bucket| empty(night.signature(*bucket))).collect();
     for (row, bucket) in rows.iter().zip(&night.bucket_of) {
         if let Some(bucket) = bucket {
             buckets[*bucket as usize].persons.push(row.person.clone());

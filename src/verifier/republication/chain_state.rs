@@ -49,9 +49,52 @@ impl Signatures {
     }
 }
 
+/// The bytes of a person in a state: the hash, the bucket, the slot, and the last night.
+const PERSON_BYTES: usize = 26;
+
+/// The persons of a state by rising hash, where the bytes of the state have them.
+#[derive(Clone, Copy, Default)]
+pub(super) struct StatePersons<'b> {
+    records: &'b [[u8; PERSON_BYTES]],
+}
+
+impl StatePersons<'_> {
+    pub(super) const fn len(&self) -> usize {
+        self.records.len()
+    }
+
+    /// Where a person stands, by number.
+    pub(super) fn get(&self, at: u32) -> Option<ChainStanding> {
+        self.records.get(at as usize).map(standing_of)
+    }
+
+    /// Where each stands.
+    pub(super) fn standings(&self) -> impl Iterator<Item = ChainStanding> {
+        self.records.iter().map(standing_of)
+    }
+
+    /// The hash of each.
+    pub(super) fn hashes(&self) -> impl Iterator<Item = u128> {
+        self.records.iter().map(hash_of)
+    }
+}
+
+fn hash_of(record: &[u8; PERSON_BYTES]) -> u128 {
+    record.first_chunk().map_or(0, person_number)
+}
+
+const fn standing_of(record: &[u8; PERSON_BYTES]) -> ChainStanding {
+    let &[.., b0, b1, b2, b3, s0, s1, l0, l1, l2, l3] = record;
+    ChainStanding {
+        bucket: u32::from_le_bytes([b0, b1, b2, b3]),
+        slot: u16::from_le_bytes([s0, s1]) as u32,
+        last: u32::from_le_bytes([l0, l1, l2, l3]),
+    }
+}
+
 /// A state.
 #[derive(Default)]
-pub(super) struct ChainState {
+pub(super) struct ChainState<'b> {
     pub(super) terms: Vec<u8>,
     pub(super) night: u32,
     /// What the last night published; empty before it is written.
@@ -62,15 +105,14 @@ pub(super) struct ChainState {
     pub(super) values: Vec<Text>,
     pub(super) signatures: Signatures,
     pub(super) buckets: Vec<Slots>,
-    /// By rising hash.
-    pub(super) persons: Vec<(PersonHashBytes, ChainStanding)>,
+    pub(super) persons: StatePersons<'b>,
     /// The first bytes of hashes, rising.
     pub(super) forgotten: Vec<[u8; 8]>,
 }
 
-impl ChainState {
+impl<'b> ChainState<'b> {
     /// Reads a state; `None` where the bytes are none.
-    pub(super) fn read(bytes: &[u8]) -> Option<Self> {
+    pub(super) fn read(bytes: &'b [u8]) -> Option<Self> {
         // the last 32 bytes are a digest of the others, which the writer's reader compares
         let mut left = StateCursor { bytes: bytes.get(..bytes.len().checked_sub(32)?)? };
         if left.take(5)? != b"GRST\x02" {
@@ -101,19 +143,14 @@ impl ChainState {
         if !buckets.iter().all(is_bucket) {
             return None;
         }
-        let number = left.u32()? as usize;
-        // no more than the bytes can hold
-        let mut persons: Vec<(PersonHashBytes, ChainStanding)> =
-            Vec::with_capacity(number.min(left.bytes.len() / PERSON_BYTES));
-        for _ in 0..number {
-            let person = left.take(16)?.try_into().ok()?;
-            let standing = ChainStanding { bucket: left.u32()?, slot: left.u16()?, last: left.u32()? };
-            let bucket = buckets.get(standing.bucket as usize)?;
-            let has_slot = (standing.slot as usize) < signatures.slots(bucket.signature).len();
-            if !has_slot || persons.last().is_some_and(|(before, _)| person_number(before) >= person_number(&person)) {
-                return None;
-            }
-            persons.push((person, standing));
+        let length = (left.u32()? as usize).checked_mul(PERSON_BYTES)?;
+        let persons = StatePersons { records: left.take(length)?.as_chunks().0 };
+        let has_slot = |standing: ChainStanding| {
+            let bucket = buckets.get(standing.bucket as usize);
+            bucket.is_some_and(|bucket| (standing.slot as usize) < signatures.slots(bucket.signature).len())
+        };
+        if !persons.standings().all(has_slot) || !persons.hashes().is_sorted_by(|one, other| one < other) {
+            return None;
         }
         let forgotten = left.forgotten()?;
         left.bytes.is_empty().then_some(Self {
@@ -154,9 +191,6 @@ impl ChainState {
 pub(super) const fn person_number(person: &PersonHashBytes) -> u128 {
     u128::from_be_bytes(*person)
 }
-
-/// The bytes of a person in a state.
-const PERSON_BYTES: usize = 26;
 
 /// The bytes that are left.
 struct StateCursor<'a> {

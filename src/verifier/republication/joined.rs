@@ -1,7 +1,5 @@
 //! The rows of a night, and the persons of the states before and after it, brought together by their hashes.
 
-use std::cmp::Ordering;
-
 use ahash::AHashMap;
 
 use super::chain_state::{ChainStanding, ChainState, NO_VALUE, PersonHashBytes, person_number};
@@ -40,8 +38,8 @@ pub(super) struct LabelledPersons<'a> {
 
 /// All persons of a night.
 pub(super) struct JoinedPersons<'a> {
-    before: &'a ChainState,
-    after: &'a ChainState,
+    before: &'a ChainState<'a>,
+    after: &'a ChainState<'a>,
     places: Vec<JoinedPlace>,
 }
 
@@ -63,52 +61,51 @@ const NOWHERE: u32 = u32::MAX;
 
 impl<'a> JoinedPersons<'a> {
     /// The persons of a table and of both states; `None` where a person has two rows.
-    pub(super) fn new(table: LabelledPersons<'_>, before: &'a ChainState, after: &'a ChainState) -> Option<Self> {
-        let rows = FoundRows::new(table.persons, before, after)?;
+    pub(super) fn new(
+        table: LabelledPersons<'_>,
+        before: &'a ChainState<'a>,
+        after: &'a ChainState<'a>,
+    ) -> Option<Self> {
+        let rows = sorted_rows(table.persons)?;
         let signatures = EqualSignatures::new(before, after);
-        let joined = |person: &PersonHashBytes, row: u32, earlier: u32, standing: u32| JoinedPlace {
-            row,
-            before: earlier,
-            after: standing,
-            label: table.labels.get(row as usize).copied().unwrap_or(0),
-            was_forgotten: before.has_forgotten(person),
-            is_forgotten: after.has_forgotten(person),
-            begins: match (before.persons.get(earlier as usize), after.persons.get(standing as usize)) {
-                (Some((_, earlier)), Some((_, standing))) => !signatures.are_equal(earlier.bucket, standing.bucket),
-                _ => true,
-            },
-        };
-        let mut places = Vec::with_capacity(after.persons.len() + rows.others.len());
-        let (mut known, mut kept) =
-            ((0_u32..).zip(&before.persons).peekable(), (0_u32..).zip(&after.persons).peekable());
+        let mut places = Vec::with_capacity(after.persons.len().max(rows.len()));
+        let mut rows = rows.iter().map(|row| (person_number(&row.person), row.row)).peekable();
+        let mut known = before.persons.hashes().zip(0..).peekable();
+        let mut kept = after.persons.hashes().zip(0..).peekable();
         loop {
-            let (person, order) = match (known.peek(), kept.peek()) {
-                (None, None) => break,
-                (Some((_, (person, _))), None) => (person, Ordering::Less),
-                (None, Some((_, (person, _)))) => (person, Ordering::Greater),
-                (Some((_, (one, _))), Some((_, (other, _)))) => {
-                    let order = person_number(one).cmp(&person_number(other));
-                    (if order.is_lt() { one } else { other }, order)
-                }
-            };
-            let at = |taken: Option<(u32, _)>| taken.map_or(NOWHERE, |(at, _)| at);
-            let earlier = at(known.next_if(|_| order.is_le()));
-            let standing = at(kept.next_if(|_| order.is_ge()));
-            let row = rows.after.get(standing as usize).or_else(|| rows.before.get(earlier as usize));
-            places.push(joined(person, row.copied().unwrap_or(NOWHERE), earlier, standing));
+            let (row, earlier, standing) = (rows.peek(), known.peek(), kept.peek());
+            if row.is_none() && earlier.is_none() && standing.is_none() {
+                break;
+            }
+            let hash = |next: Option<&(u128, u32)>| next.map_or(u128::MAX, |(person, _)| *person);
+            let person = hash(row).min(hash(earlier)).min(hash(standing));
+            let at = |taken: Option<(u128, u32)>| taken.map_or(NOWHERE, |(_, at)| at);
+            let row = at(rows.next_if(|(of, _)| *of == person));
+            let earlier = at(known.next_if(|(of, _)| *of == person));
+            let standing = at(kept.next_if(|(of, _)| *of == person));
+            let bytes = person.to_be_bytes();
+            places.push(JoinedPlace {
+                row,
+                before: earlier,
+                after: standing,
+                label: table.labels.get(row as usize).copied().unwrap_or(0),
+                was_forgotten: before.has_forgotten(&bytes),
+                is_forgotten: after.has_forgotten(&bytes),
+                begins: match (before.persons.get(earlier), after.persons.get(standing)) {
+                    (Some(earlier), Some(standing)) => !signatures.are_equal(earlier.bucket, standing.bucket),
+                    _ => true,
+                },
+            });
         }
-        let others = rows.others.iter();
-        places.extend(others.map(|&(person, row)| joined(&person.to_be_bytes(), row, NOWHERE, NOWHERE)));
         Some(Self { before, after, places })
     }
 
     pub(super) fn iter(&self) -> impl Iterator<Item = NightPerson> {
-        let standing = |state: &ChainState, at: u32| state.persons.get(at as usize).map(|(_, standing)| *standing);
         self.places.iter().map(move |place| NightPerson {
             row: (place.row != NOWHERE).then_some(place.row),
             label: place.label,
-            before: standing(self.before, place.before),
-            after: standing(self.after, place.after),
+            before: self.before.persons.get(place.before),
+            after: self.after.persons.get(place.after),
             was_forgotten: place.was_forgotten,
             is_forgotten: place.is_forgotten,
             begins: place.begins,
@@ -116,75 +113,18 @@ impl<'a> JoinedPersons<'a> {
     }
 }
 
-/// The rows of the persons of a table.
-struct FoundRows {
-    /// The row of each person of the state after, or [`NOWHERE`].
-    after: Vec<u32>,
-    /// The row of each person of the state before whom the state after has not.
-    before: Vec<u32>,
-    /// The rows of persons whom no state has, by rising hash.
-    others: Vec<(u128, u32)>,
+/// A row of the table, and its person.
+struct SortedRow {
+    person: PersonHashBytes,
+    row: u32,
 }
 
-impl FoundRows {
-    /// `None` where a person has two rows.
-    fn new(persons: &[PersonHashBytes], before: &ChainState, after: &ChainState) -> Option<Self> {
-        let (known, kept) = (PersonIndex::new(&before.persons), PersonIndex::new(&after.persons));
-        let mut found = Self {
-            after: vec![NOWHERE; after.persons.len()],
-            before: vec![NOWHERE; before.persons.len()],
-            others: Vec::new(),
-        };
-        for (person, row) in persons.iter().zip(0..) {
-            let place = if let Some(at) = kept.place(person) {
-                &mut found.after[at]
-            } else if let Some(at) = known.place(person) {
-                &mut found.before[at]
-            } else {
-                found.others.push((person_number(person), row));
-                continue;
-            };
-            if std::mem::replace(place, row) != NOWHERE {
-                return None;
-            }
-        }
-        found.others.sort_unstable();
-        (!found.others.windows(2).any(|pair| pair[0].0 == pair[1].0)).then_some(found)
-    }
-}
-
-/// The persons of a state by the first bits of their hashes, of which about one person has each value.
-struct PersonIndex<'a> {
-    persons: &'a [(PersonHashBytes, ChainStanding)],
-    bits: u32,
-    /// For each value the first person who has it or a higher one; and the number of persons.
-    firsts: Vec<u32>,
-}
-
-impl<'a> PersonIndex<'a> {
-    fn new(persons: &'a [(PersonHashBytes, ChainStanding)]) -> Self {
-        let bits = persons.len().max(2).ilog2();
-        let mut firsts = Vec::with_capacity((1 << bits) + 1);
-        for ((person, _), at) in persons.iter().zip(0..) {
-            firsts.resize(firsts.len().max(first_bits(person, bits) + 1), at);
-        }
-        firsts.resize((1 << bits) + 1, persons.len() as u32);
-        Self { persons, bits, firsts }
-    }
-
-    /// Where a person stands.
-    fn place(&self, person: &PersonHashBytes) -> Option<usize> {
-        let bits = first_bits(person, self.bits);
-        let (first, end) = (self.firsts[bits] as usize, self.firsts[bits + 1] as usize);
-        let number = person_number(person);
-        let found = self.persons[first..end].binary_search_by_key(&number, |(person, _)| person_number(person));
-        found.ok().map(|at| first + at)
-    }
-}
-
-/// The first bits of a hash as a number.
-const fn first_bits(person: &PersonHashBytes, bits: u32) -> usize {
-    (person_number(person) >> (u128::BITS - bits)) as usize
+/// The rows of a table by rising hash of their persons; `None` where a person has two.
+fn sorted_rows(persons: &[PersonHashBytes]) -> Option<Vec<SortedRow>> {
+    let mut rows: Vec<SortedRow> =
+        persons.iter().zip(0..).map(|(person, row)| SortedRow { person: *person, row }).collect();
+    rows.sort_unstable_by_key(|row| person_number(&row.person));
+    rows.is_sorted_by(|one, other| one.person < other.person).then_some(rows)
 }
 
 /// A number for the signature of each bucket of both states. Those of a bucket before and one after are equal exactly if the
@@ -198,7 +138,7 @@ struct EqualSignatures {
 const UNEQUALLED: u32 = u32::MAX;
 
 impl EqualSignatures {
-    fn new(before: &ChainState, after: &ChainState) -> Self {
+    fn new(before: &ChainState<'_>, after: &ChainState<'_>) -> Self {
         let mut numbers: AHashMap<&[u32], u32> = AHashMap::with_capacity(after.signatures.len());
         let of_after = after.signatures.iter().zip(0..).map(|(slots, at)| *numbers.entry(slots).or_insert(at));
         let of_after: Vec<u32> = of_after.collect();
@@ -210,7 +150,7 @@ impl EqualSignatures {
             if slots.contains(&NO_VALUE) { UNEQUALLED } else { numbers.get(&slots[..]).copied().unwrap_or(UNEQUALLED) }
         });
         let of_before: Vec<u32> = of_before.collect();
-        let of_buckets = |state: &ChainState, numbers: &[u32]| {
+        let of_buckets = |state: &ChainState<'_>, numbers: &[u32]| {
             state.buckets.iter().map(|bucket| numbers[bucket.signature as usize]).collect()
         };
         Self { before: of_buckets(before, &of_before), after: of_buckets(after, &of_after) }

@@ -13,4 +13,6 @@ mod tests;
 
 pub use chain::{ChainAudit, ChainBucket, ChainFault, ChainNight, ChainReport};
 pub use night::{AuditedNight, audit_night};
-pub use parts::{NightParts, ShownSignatures, ShownSlot, link_by_cells, night_digest, shown_signatures};
+pub use parts::{
+    NightParts, ShownSignatures, ShownSlot, SignatureReader, link_by_cells, night_digest, shown_signatures,
+};

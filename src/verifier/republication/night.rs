@@ -76,8 +76,8 @@ pub fn audit_night(night: &AuditedNight<'_>, control: &Control) -> Result<Result
 
 struct NightAudit<'a> {
     night: &'a AuditedNight<'a>,
-    before: &'a ChainState,
-    after: &'a ChainState,
+    before: &'a ChainState<'a>,
+    after: &'a ChainState<'a>,
     persons: JoinedPersons<'a>,
 }
 
@@ -99,7 +99,7 @@ fn holds(place: &mut u32, number: u32) -> bool {
 }
 
 /// The states follow each other, and the release names the night.
-fn states(night: &AuditedNight<'_>, before: &ChainState, after: &ChainState) -> Outcome {
+fn states(night: &AuditedNight<'_>, before: &ChainState<'_>, after: &ChainState<'_>) -> Outcome {
     if after.night != before.night + 1 || night.details.night != after.night {
         return fail("the state is not that of the night before");
     }
@@ -169,7 +169,7 @@ impl NightAudit<'_> {
         });
         let first: Vec<usize> = first.collect();
         let mut is_taken = vec![false; all];
-        for (_, standing) in &self.after.persons {
+        for standing in self.after.persons.standings() {
             let place = first[standing.bucket as usize] + standing.slot as usize;
             if std::mem::replace(&mut is_taken[place], true) {
                 return fail("two persons have one slot");
@@ -266,11 +266,16 @@ impl NightAudit<'_> {
     fn merges(&self) -> Outcome {
         let mut present = vec![0_u32; self.before.buckets.len()];
         let mut recent = present.clone();
-        // the buckets in which those stood and stand who have the signature that they had
-        let mut stayed: Vec<(u32, u32)> = Vec::with_capacity(self.before.persons.len());
+        // the buckets in which those stood and stand who have the signature that they had; once for most that stay together
+        let mut stayed: Vec<(u32, u32)> = Vec::with_capacity(self.before.buckets.len());
+        let mut last = vec![NONE; self.before.buckets.len()];
         for person in self.persons.iter() {
             let Some(earlier) = person.before else { continue };
-            stayed.extend(person.after.filter(|_| !person.begins).map(|standing| (earlier.bucket, standing.bucket)));
+            if let Some(standing) = person.after.filter(|_| !person.begins)
+                && std::mem::replace(&mut last[earlier.bucket as usize], standing.bucket) != standing.bucket
+            {
+                stayed.push((earlier.bucket, standing.bucket));
+            }
             // a mover is published elsewhere
             let stays = person.is_published() && !person.begins;
             let nights = self.night.details.grace.max(1);

@@ -7,10 +7,10 @@ use ahash::AHashMap;
 use sha2::{Digest, Sha256};
 
 use super::chain::{ChainBucket, ChainNight};
-use crate::control::Control;
-use crate::microdata::Table;
-use crate::publication::{Part, PreviousNight, Publication, PublishedBytes};
-use crate::verifier::contract::input::VerifierError;
+use crate::control::{Cancelled, Control};
+use crate::microdata::{Column, Table};
+use crate::publication::{Part, PreviousNight, Publication, PublishedBytes, ReadColumn, ReadPart};
+use crate::verifier::contract::input::{PartsReader, VerifierError};
 use crate::verifier::read::csv::{PartRecords, ReadError};
 
 /// A row of a sensitive part.
@@ -33,7 +33,20 @@ pub struct ShownSignatures {
 }
 
 impl ShownSignatures {
-    /// The values that are shown, each once.
+    /// Those of a sensitive part that the verifier has read; `None` where it is not one.
+    #[must_use]
+    pub fn from_read(sensitive: &ReadPart) -> Option<Self> {
+        let ReadPart { labels, columns } = sensitive;
+        let [ReadColumn { column: Column { domain, codes }, .. }] = &columns[..] else { return None };
+        let slot = |(label, value): (&u32, u32)| Some(ShownSlot { label: label.checked_add(1)?, value });
+        let slots = labels.iter().zip(codes.iter()).map(slot).collect::<Option<_>>()?;
+        let values = domain.iter().map(|value| value.map(<[u8]>::to_vec)).collect();
+        let mut shown = Self { values, slots, ..Self::default() };
+        shown.sort();
+        (labels.len() == codes.len()).then_some(shown)
+    }
+
+    /// The values that are shown, each once; others may be among them.
     #[must_use]
     pub fn values(&self) -> &[Option<Vec<u8>>] {
         &self.values
@@ -123,6 +136,36 @@ pub struct NightParts<'a> {
     pub original: &'a Table,
     /// The hash of the person of each row of the original.
     pub persons: &'a [[u8; 16]],
+}
+
+/// Reader of the signatures of a night, as the verifier reads its parts.
+pub struct SignatureReader<'r> {
+    /// Reads the same parts.
+    next: &'r mut dyn PartsReader,
+    shown: Option<ShownSignatures>,
+}
+
+impl<'r> SignatureReader<'r> {
+    /// A reader before another.
+    pub fn new(next: &'r mut dyn PartsReader) -> Self {
+        Self { next, shown: None }
+    }
+
+    /// The signatures; `None` where parts were not read, or are not those of a night.
+    #[must_use]
+    pub fn finish(self) -> Option<ShownSignatures> {
+        self.shown
+    }
+}
+
+impl PartsReader for SignatureReader<'_> {
+    fn read(&mut self, index: usize, parts: Vec<ReadPart>) -> Result<(), Cancelled> {
+        self.shown = match &parts[..] {
+            [_, sensitive] if index == 0 => ShownSignatures::from_read(sensitive),
+            _ => None,
+        };
+        self.next.read(index, parts)
+    }
 }
 
 /// Reads the sensitive part of a night; `None` where it is not one.

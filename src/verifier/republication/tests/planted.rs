@@ -8,12 +8,12 @@ use super::super::night::{AuditedNight, audit_night};
 use super::super::parts::ShownSignatures;
 use super::audit_chain;
 use crate::control::Control;
-use crate::microdata::{Arena, AttributeType, Codes, Column, Domain};
+use crate::microdata::{Arena, Attr, AttributeType, Codes, Column, Domain};
 use crate::publication::{
-    BucketMerging, ChangedValues, NightDigest, PreviousNight, RepublishDetails, RepublishFigures,
+    BucketMerging, ChangedValues, NightDigest, PreviousNight, ReadColumn, ReadPart, RepublishDetails, RepublishFigures,
 };
 use crate::random::{RandomStreams, ReleaseKey};
-use crate::republication::{Diversity, Night, NightInput, NightRow, NightTerms, PersonHash, SensitiveText, State};
+use crate::republication::{Diversity, Night, NightBucket, NightInput, NightTerms, SensitiveText, State};
 
 const L: u64 = 3;
 
@@ -34,6 +34,19 @@ fn hash(name: &str) -> [u8; 16] {
     let mut hash = [0; 16];
     hash[..name.len()].copy_from_slice(name.as_bytes());
     hash
+}
+
+/// A sensitive part as the verifier reads it.
+fn read_part(slots: Vec<(u32, Option<&[u8]>)>) -> ReadPart {
+    let texts: BTreeSet<&[u8]> = slots.iter().filter_map(|(_, value)| *value).chain([&b"none"[..]]).collect();
+    let mut arena = Arena::default();
+    texts.iter().for_each(|text| arena.push(text));
+    let domain = Arc::new(Domain::from_sorted(AttributeType::Text, true, arena));
+    let code = |value: &Option<&[u8]>| domain.iter().position(|of| of == *value).unwrap() as u32;
+    let codes =
+        Codes::collect(domain.len(), slots.iter().map(|(_, value)| code(value)).collect::<Vec<_>>().into_iter());
+    let column = ReadColumn { attribute: Attr(1), column: Column { domain: Arc::clone(&domain), codes } };
+    ReadPart { labels: slots.iter().map(|(label, _)| label - 1).collect(), columns: vec![column] }
 }
 
 fn details(night: u32) -> RepublishDetails {
@@ -64,10 +77,9 @@ impl Made {
         values.sort();
         values.dedup();
         let rank = |value: &str| values.iter().position(|of| of.as_deref() == Some(value.as_bytes())).unwrap() as u32;
-        let night_rows: Vec<NightRow> = rows
-            .iter()
-            .map(|(person, value)| NightRow { person: PersonHash(hash(person)), value: rank(value) })
-            .collect();
+        let persons: Vec<[u8; 16]> = rows.iter().map(|(person, _)| hash(person)).collect();
+        let value_of: Vec<u32> = rows.iter().map(|(_, value)| rank(value)).collect();
+        let order: Vec<u32> = (0..rows.len() as u32).collect();
         let terms = NightTerms {
             founding: &Diversity { l: L },
             changes: details.changes,
@@ -77,21 +89,21 @@ impl Made {
             grace: details.grace,
             forget_after: details.forget_after,
         };
-        let input = NightInput { rows: &night_rows, values: &values };
+        let input = NightInput { persons: &persons, value_of: &value_of, values: &values, order: &order };
         let streams = RandomStreams::Keyed(ReleaseKey::from_bytes([seed; 32]));
         let night = Night::new(state.clone(), input, &terms, &streams, &Control::default()).unwrap();
         let text = |value: &u32| night.values[*value as usize].as_ref().map(|text| text.to_vec());
-        let shown =
-            (1..).zip(&night.buckets).map(|(label, bucket)| (label, bucket.signature.iter().map(text).collect()));
+        let signature = |bucket: &NightBucket| night.signature(*bucket).iter().map(text).collect();
+        let shown = (1..).zip(night.buckets.iter().map(signature)).collect();
         let digest = NightDigest(format!("{seed:064}"));
         let state = night.state.published_as(digest.clone());
         let made = Self {
             before: before.map(<[u8]>::to_vec),
             after: state.to_bytes(),
-            persons: rows.iter().map(|(person, _)| hash(person)).collect(),
+            persons,
             values: rows.iter().map(|(_, value)| value.as_bytes().to_vec()).collect(),
             labels: night.bucket_of.iter().map(|bucket| bucket.map_or(0, |bucket| bucket + 1)).collect(),
-            shown: shown.collect(),
+            shown,
             digest: digest.0,
             details,
         };
@@ -108,15 +120,22 @@ impl Made {
         let domain = Arc::new(Domain::from_sorted(AttributeType::Text, false, arena));
         let values = Column { domain, codes };
         let slots = self.shown.iter().flat_map(|(label, values)| values.iter().map(|of| (*label, of.as_deref())));
-        let shown: ShownSignatures = slots.collect();
+        let found = self.audit_with(&values, &slots.clone().collect());
+        // the verifier audits what it has read of a part with other values as well
+        let read = ShownSignatures::from_read(&read_part(slots.collect()));
+        assert_eq!(self.audit_with(&values, &read.unwrap()), found);
+        found
+    }
+
+    fn audit_with(&self, values: &Column, shown: &ShownSignatures) -> Result<(), String> {
         let night = AuditedNight {
             before: self.before.as_deref(),
             after: &self.after,
             digest: &self.digest,
             persons: &self.persons,
-            values: &values,
+            values,
             labels: &self.labels,
-            shown: &shown,
+            shown,
             details: &self.details,
             l: L,
         };
