@@ -3,7 +3,7 @@
 
 use guardian::microdata::formats::IngestLimits;
 use guardian::microdata::formats::csv::{CsvOptions, CsvReader, RowWriter, header, read_table};
-use guardian::microdata::{Column, MAX_ATTRIBUTES, Table};
+use guardian::microdata::{Column, LabelledRows, MAX_ATTRIBUTES, Table};
 use libfuzzer_sys::fuzz_target;
 
 fn read(text: &[u8], options: CsvOptions) -> Option<Table> {
@@ -25,7 +25,9 @@ fuzz_target!(|data: &[u8]| {
     let writer = RowWriter::new(&columns, false);
     let mut written = Vec::new();
     header(table.names().iter().map(String::as_str), false, &mut written);
-    writer.write(None, 0..table.rows(), &mut written);
+    let (rows, end) = (LabelledRows { label: None, rows: 0..table.rows() }, written.len());
+    let end = writer.write(std::iter::once(rows), &mut written, end);
+    written.truncate(end);
     let options = CsvOptions { delimiter: Some(b','), null: writer.null().map(str::to_owned), types: Vec::new() };
     let again = read(&written, options).expect("what was written is read");
     assert_eq!(again.names(), table.names());
