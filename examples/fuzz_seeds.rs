@@ -18,11 +18,15 @@ const CSV: &str =
 
 fn main() -> Result<(), Box<dyn Error>> {
     let folder = std::env::args().nth(1).ok_or("which folder?")?;
-    let put = |target: &str, name: &str, bytes: &[u8]| -> std::io::Result<()> {
+    each_seed(|target, name, bytes| {
         let folder = Path::new(&folder).join(target);
         fs::create_dir_all(&folder)?;
         fs::write(folder.join(name), bytes)
-    };
+    })
+}
+
+/// Gives the seeds of all targets but that of releases: target, name and bytes.
+pub(crate) fn each_seed(mut put: impl FnMut(&str, &str, &[u8]) -> std::io::Result<()>) -> Result<(), Box<dyn Error>> {
     for (flags, name) in [(0, "detected"), (1, "comma"), (6, "semicolon")] {
         let text = if flags == 6 { CSV.replace(',', ";") } else { CSV.to_owned() };
         put("csv", name, &[&[flags], text.as_bytes()].concat())?;

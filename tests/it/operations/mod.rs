@@ -7,6 +7,7 @@ pub(crate) mod engine_rows;
 pub(crate) mod engine_tables;
 pub(crate) mod fault_injection;
 pub(crate) mod first_specification;
+pub(crate) mod fuzz_targets;
 pub(crate) mod local_tables;
 pub(crate) mod metrics;
 pub(crate) mod object_stores;

@@ -1,4 +1,4 @@
-// Shared by the targets of formats: every chunk that a reader gives is sound, and is stored and read back as it is.
+//! Every chunk that a reader gives is sound, and is stored and read back as it is.
 
 use std::io::Cursor;
 use std::panic;
@@ -6,7 +6,7 @@ use std::sync::Once;
 
 use guardian::microdata::ChunkColumn;
 use guardian::microdata::formats::csv::CsvOptions;
-use guardian::microdata::formats::{InputFormat, IngestLimits, open};
+use guardian::microdata::formats::{IngestLimits, InputFormat, open};
 
 static HOOK: Once = Once::new();
 
@@ -22,7 +22,7 @@ fn pass_foreign_panics() {
 }
 
 /// Reads a table to its end or to its refusal.
-pub fn read(format: InputFormat, data: &[u8]) {
+pub fn run(format: InputFormat, data: &[u8]) {
     HOOK.call_once(pass_foreign_panics);
     let limits = IngestLimits { max_decompressed: 1 << 26, ..IngestLimits::default() };
     let body = Cursor::new(data.to_vec());
