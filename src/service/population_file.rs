@@ -95,7 +95,7 @@ impl PopulationFile {
     /// [`PopulationFileError`]; nothing of the night may then be published.
     pub fn replace(self, state: Vec<u8>) -> Result<SealedFile, PopulationFileError> {
         let Self { mut file, content, .. } = self;
-        file.replace(&content[..HASH_KEY_BYTES], state)?;
+        file.replace(&content[..HASH_KEY_BYTES], state.into())?;
         Ok(file)
     }
 }

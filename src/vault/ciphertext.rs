@@ -7,7 +7,7 @@ use chacha20poly1305::{KeyInit, Tag, XChaCha20Poly1305, XNonce};
 use uuid::Uuid;
 
 use super::error::VaultError;
-use super::secret::Secret;
+use super::secret::{Secret, SecretBytes};
 
 /// The version byte of the layout: version, nonce, ciphertext, tag.
 const CIPHERTEXT_LAYOUT: u8 = 1;
@@ -133,17 +133,20 @@ pub(super) fn encrypt_bytes(key: &Secret, covered: &[u8], plain: &[u8]) -> Resul
     Ok(ciphertext)
 }
 
-/// Encrypts bytes behind some others as [`encrypt_bytes`] does, and leaves them nowhere else.
+/// Encrypts bytes behind some others as [`encrypt_bytes`] does. Afterwards they are nowhere in plain.
 pub(super) fn encrypt_in_place(
     key: &Secret,
     covered: &[u8],
     first: &[u8],
-    mut plain: Vec<u8>,
+    plain: SecretBytes,
 ) -> Result<Vec<u8>, VaultError> {
-    plain.reserve_exact(HEAD_BYTES + first.len() + TAG_BYTES);
-    plain.splice(..0, [0; HEAD_BYTES].iter().chain(first).copied());
-    encrypt_behind_head(key, covered, &mut plain)?;
-    Ok(plain)
+    let mut bytes = plain.into_bytes_with_room(HEAD_BYTES + first.len() + TAG_BYTES);
+    bytes.splice(..0, [0; HEAD_BYTES].iter().chain(first).copied());
+    if let Err(error) = encrypt_behind_head(key, covered, &mut bytes) {
+        drop(SecretBytes::from(bytes));
+        return Err(error);
+    }
+    Ok(bytes)
 }
 
 /// Encrypts what stands behind the room of the head, and adds the tag.
@@ -230,7 +233,7 @@ mod tests {
     fn failed_decryption_in_place_leaves_the_bytes() {
         let [key, other] = [(); 2].map(|()| Vault::fresh_secret().unwrap());
         for (first, plain) in [(&b""[..], &b""[..]), (b"first", b""), (b"", b"other"), (b"of ", b"two")] {
-            let sealed = encrypt_in_place(&key, b"here", first, plain.to_vec()).unwrap();
+            let sealed = encrypt_in_place(&key, b"here", first, plain.to_vec().into()).unwrap();
             let plain = [first, plain].concat();
             let mut bytes = sealed.clone();
             for (key, covered) in [(&other, &b"here"[..]), (&key, b"there")] {

@@ -112,7 +112,7 @@ impl SealedFile {
     ///
     /// # Errors
     /// [`SealedFileError`]; the content is then the earlier one or the new one.
-    pub fn replace(&mut self, first: &[u8], plain: Vec<u8>) -> Sealed<()> {
+    pub fn replace(&mut self, first: &[u8], plain: SecretBytes) -> Sealed<()> {
         let key = secret::draw()?;
         let sealed = encrypt_in_place(&key, CONTEXT, first, plain)?;
         let key_path = self.key_path();
@@ -236,13 +236,13 @@ mod tests {
         let path = home.path().join("staff");
         assert!(matches!(opened(&path), Err(SealedFileError::Missing(_))));
         let mut sealed = SealedFile::begin(&path).unwrap();
-        sealed.replace(b"fi", b"rst".to_vec()).unwrap();
+        sealed.replace(b"fi", b"rst".to_vec().into()).unwrap();
         assert!(matches!(opened(&path), Err(SealedFileError::InUse(_))));
         drop(sealed);
         assert_eq!(opened(&path).unwrap(), b"first");
         let first = fs::read(&path).unwrap();
         let (mut sealed, _) = SealedFile::open(&path).unwrap();
-        sealed.replace(b"se", b"cond".to_vec()).unwrap();
+        sealed.replace(b"se", b"cond".to_vec().into()).unwrap();
         drop(sealed);
         assert_eq!(opened(&path).unwrap(), b"second");
         assert_eq!(fs::read_dir(home.path()).unwrap().count(), 2);
@@ -255,10 +255,10 @@ mod tests {
     fn a_crash_leaves_a_content_that_opens() {
         let home = tempfile::tempdir().unwrap();
         let (path, key) = (home.path().join("staff"), home.path().join("staff.key"));
-        SealedFile::begin(&path).unwrap().replace(b"fi", b"rst".to_vec()).unwrap();
+        SealedFile::begin(&path).unwrap().replace(b"fi", b"rst".to_vec().into()).unwrap();
         let (first, old) = (fs::read(&path).unwrap(), fs::read(&key).unwrap());
         let (mut sealed, _) = SealedFile::open(&path).unwrap();
-        sealed.replace(b"se", b"cond".to_vec()).unwrap();
+        sealed.replace(b"se", b"cond".to_vec().into()).unwrap();
         drop(sealed);
         let (second, new) = (fs::read(&path).unwrap(), fs::read(&key).unwrap());
         let both = [old.clone(), new.clone()].concat();
@@ -276,7 +276,7 @@ mod tests {
     fn a_beginning_that_was_cut_off_begins_again() {
         let home = tempfile::tempdir().unwrap();
         let (path, key) = (home.path().join("staff"), home.path().join("staff.key"));
-        let begin = || SealedFile::begin(&path).and_then(|mut sealed| sealed.replace(b"fi", b"rst".to_vec()));
+        let begin = || SealedFile::begin(&path).and_then(|mut sealed| sealed.replace(b"fi", b"rst".to_vec().into()));
         for cut in [0, 5, KEY_BYTES + 1] {
             fs::write(&key, vec![7; cut]).unwrap();
             fs::set_permissions(&key, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
@@ -295,10 +295,10 @@ mod tests {
         }
         // two begin at once: one has the file
         let (mut one, mut other) = (SealedFile::begin(&path).unwrap(), SealedFile::begin(&path).unwrap());
-        one.replace(b"on", b"e".to_vec()).unwrap();
-        assert!(matches!(other.replace(b"ot", b"her".to_vec()), Err(SealedFileError::InUse(_))));
+        one.replace(b"on", b"e".to_vec().into()).unwrap();
+        assert!(matches!(other.replace(b"ot", b"her".to_vec().into()), Err(SealedFileError::InUse(_))));
         drop(one);
-        assert!(matches!(other.replace(b"ot", b"her".to_vec()), Err(SealedFileError::Exists(_))));
+        assert!(matches!(other.replace(b"ot", b"her".to_vec().into()), Err(SealedFileError::Exists(_))));
         assert_eq!(opened(&path).unwrap(), b"one");
     }
 
@@ -307,7 +307,7 @@ mod tests {
         use std::os::unix::fs::{MetadataExt, PermissionsExt};
         let home = tempfile::tempdir().unwrap();
         let path = home.path().join("staff");
-        SealedFile::begin(&path).unwrap().replace(b"fi", b"rst".to_vec()).unwrap();
+        SealedFile::begin(&path).unwrap().replace(b"fi", b"rst".to_vec().into()).unwrap();
         for file in ["staff", "staff.key"] {
             let file = home.path().join(file);
             assert_eq!(fs::metadata(&file).unwrap().mode() & 0o777, 0o600);

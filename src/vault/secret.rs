@@ -13,6 +13,16 @@ pub type Secret = Zeroizing<[u8; 32]>;
 pub struct SecretBytes(Vec<u8>);
 
 impl SecretBytes {
+    /// The bytes, with room for more behind them: a list that grows by itself leaves a copy behind.
+    pub(super) fn into_bytes_with_room(mut self, more: usize) -> Vec<u8> {
+        if self.0.capacity() - self.0.len() >= more {
+            return std::mem::take(&mut self.0);
+        }
+        let mut longer = Vec::with_capacity(self.0.len() + more);
+        longer.extend_from_slice(&self.0);
+        longer
+    }
+
     fn wipe(&mut self) {
         let room = self.0.capacity();
         self.0.clear();

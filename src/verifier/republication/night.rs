@@ -266,7 +266,7 @@ impl NightAudit<'_> {
     fn merges(&self) -> Outcome {
         let mut present = vec![0_u32; self.before.buckets.len()];
         let mut recent = present.clone();
-        // the buckets in which those stood and stand who have the signature that they had; once for most that stay together
+        // the buckets in which those stood and stand who have the signature that they had; most pairs once
         let mut stayed: Vec<(u32, u32)> = Vec::with_capacity(self.before.buckets.len());
         let mut last = vec![NONE; self.before.buckets.len()];
         for person in self.persons.iter() {
