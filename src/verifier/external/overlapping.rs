@@ -21,8 +21,8 @@ use crate::control::{Cancelled, Control};
 use crate::microdata::{Attr, AttrSet, AttributeType, Column};
 use crate::publication::{Guarantee, Ratio, RowMeaning};
 use crate::verifier::definition::join_tree::tree;
+use crate::verifier::read::bucketed_columns::{BucketedColumns, InternedColumns, KnownValues, weights};
 use crate::verifier::read::interner::ValueInterner;
-use crate::verifier::read::overlapping_columns::{InternedColumns, KnownValues, OverlappingColumns, weights};
 
 /// Maximal number of parts with protected attributes; the attack examines all choices of them.
 const MAX_PROTECTED_PARTS: usize = 4;
@@ -69,7 +69,7 @@ pub(in crate::verifier) fn parts_agree(table: &ExternalTable) -> Result<(), Stri
     }
     let attr = repeated.iter().next().unwrap_or(Attr(0));
     match read(table, AttrSet::one(attr), [&mut ValueInterner::default(), &mut ValueInterner::default()]) {
-        Some(covered) if covered.buckets.values().all(|bucket| covered.agree(bucket)) => Ok(()),
+        Some(covered) if (0..covered.labels.len()).all(|bucket| covered.agree(bucket)) => Ok(()),
         Some(_) => Err(format!("table {name}: its parts do not agree on the attributes that they share")),
         None => Err(format!("table {name}: its parts are not tied by bucket")),
     }
@@ -82,7 +82,7 @@ pub(in crate::verifier) fn read(
     table: &ExternalTable,
     target: AttrSet,
     [numbers, labels]: [&mut ValueInterner; 2],
-) -> Option<OverlappingColumns> {
+) -> Option<BucketedColumns> {
     let first = target.iter().next()?;
     let mut columns: Vec<(InternedColumns, Vec<u32>)> = Vec::new();
     for part in &table.parts {
@@ -101,7 +101,7 @@ pub(in crate::verifier) fn read(
         }
         columns.push((numbered, labels.codes(first, bucket)));
     }
-    Some(OverlappingColumns::from_columns(&columns, first))
+    Some(BucketedColumns::from_columns(&columns, first))
 }
 
 /// Merges several values of each row into one number; keeps those of a single attribute.
@@ -158,7 +158,7 @@ pub(in crate::verifier) fn bucket_disclosure(
     };
     let (mut worst, mut broken) = (WorstClass::default(), Vec::new());
     let bound = ClassBound::new(query.guarantee);
-    for (&label, bucket) in &columns.buckets {
+    for (bucket, &label) in columns.labels.iter().enumerate() {
         for choice in &choices {
             let Some((attrs, classes)) = columns.known(bucket, &choice.order, choice.known) else {
                 return unknown("a bucket has too many combinations of rows to be looked at");
@@ -342,7 +342,7 @@ impl WorstClass {
     /// A weighting counts expected rows (`true`) or combinations (`false`).
     fn measure(
         &mut self,
-        columns: &OverlappingColumns,
+        columns: &BucketedColumns,
         classes: &KnownValues,
         weightings: &[bool],
         bound: Option<ClassBound>,

@@ -2,12 +2,13 @@
 
 mod block;
 pub(super) mod bucket_classes;
+pub(super) mod bucketed_columns;
 pub(super) mod cells;
 pub(super) mod csv;
 pub(super) mod dictionary;
 pub(super) mod interner;
 pub(super) mod joint_column;
-pub(super) mod overlapping_columns;
+mod numbered_tuples;
 pub(super) mod part;
 pub(super) mod row_keys;
 mod row_labels;

@@ -8,6 +8,7 @@ pub(super) mod covered;
 pub(super) mod decomposed;
 pub(super) mod dependencies;
 pub(super) mod generalized;
+mod mixtures;
 pub(super) mod noise;
 pub(super) mod overlapping;
 pub(super) mod placement;

@@ -8,15 +8,16 @@
 //! # Citations
 //! docs/spec/slicing.md#verification
 
-use ahash::{AHashMap, AHashSet};
-use num_bigint::BigUint;
+use ahash::AHashMap;
 
+use super::mixtures::MatchedColumns;
 use crate::control::{Cancelled, Control};
-use crate::microdata::{Attr, AttrSet, Codes, Column, Table, write_span};
-use crate::publication::{MethodDetails, Ratio, SlicedDiversity, TableProtection};
+use crate::microdata::{AttrSet, Codes, Column, write_span};
+use crate::publication::{MethodDetails, SlicedDiversity, TableProtection};
 use crate::verifier::contract::checks::{CheckLog, CheckName};
 use crate::verifier::contract::claim::{SlicingClaim, is_boxed, parts};
 use crate::verifier::contract::input::{VerifierError, VerifierInput};
+use crate::verifier::read::bucketed_columns::BucketedColumns;
 use crate::verifier::read::joint_column::JointColumn;
 use crate::verifier::read::part::{ParsedColumn, ParsedPart};
 
@@ -101,61 +102,6 @@ pub(in crate::verifier) fn claims(input: &VerifierInput<'_>, log: &mut CheckLog)
     }
 }
 
-/// Rows of a column by their values and bucket, without the sensitive attribute.
-struct ColumnRows {
-    attributes: Vec<Attr>,
-    /// The number of each occurring tuple.
-    tuples: AHashMap<Vec<u32>, u32>,
-    /// For each tuple its buckets in rising order, each with its number of rows.
-    buckets: Vec<Vec<(u32, u64)>>,
-}
-
-impl ColumnRows {
-    fn new(part: &ParsedPart, sensitive: Attr) -> Option<Self> {
-        let labels = part.labels.as_ref()?;
-        let used: Vec<_> = part.columns.iter().filter(|column| column.attribute != sensitive).collect();
-        let mut tuples: AHashMap<Vec<u32>, u32> = AHashMap::new();
-        let mut found: Vec<AHashMap<u32, u64>> = Vec::new();
-        for (row, &label) in labels.iter().enumerate() {
-            let tuple: Vec<u32> = used.iter().map(|column| column.codes.get(row)).collect();
-            let next = tuples.len() as u32;
-            let number = *tuples.entry(tuple).or_insert(next);
-            if number == next {
-                found.push(AHashMap::new());
-            }
-            *found[number as usize].entry(label).or_default() += 1;
-        }
-        let sorted = |buckets: AHashMap<u32, u64>| {
-            let mut buckets: Vec<(u32, u64)> = buckets.into_iter().collect();
-            buckets.sort_unstable();
-            buckets
-        };
-        let attributes = used.iter().map(|column| column.attribute).collect();
-        Some(Self { attributes, tuples, buckets: found.into_iter().map(sorted).collect() })
-    }
-
-    /// The number of the tuple that a row of the original has.
-    fn tuple(&self, original: &Table, row: usize) -> Option<u32> {
-        let codes = self.attributes.iter().map(|&attr| original.column(attr).codes.get(row));
-        self.tuples.get(&codes.collect::<Vec<u32>>()).copied()
-    }
-
-    fn rows(&self, tuple: u32, bucket: u32) -> u64 {
-        let buckets = &self.buckets[tuple as usize];
-        buckets.binary_search_by_key(&bucket, |(label, _)| *label).map_or(0, |at| buckets[at].1)
-    }
-}
-
-/// Counts of a bucket that matches a row.
-///
-/// These are its size, the matching rows of each column, and the sensitive values of matching rows in the last
-/// column.
-struct MatchedBucketCounts<'a> {
-    size: u64,
-    rows: Vec<u64>,
-    values: &'a [(u32, u64)],
-}
-
 /// Checks the claim of columns without shared attributes for the rows of the original.
 ///
 /// `read` has all parts of the table.
@@ -167,157 +113,20 @@ pub(in crate::verifier) fn check(
     log: &mut CheckLog,
 ) -> Result<(), VerifierError> {
     let Some(original) = input.original else { return Ok(()) };
-    let unread = "a sliced table could not be read completely";
-    if input.publication.tables.first().is_none_or(|table| table.parts.len() != read.len()) {
-        log.fail(CheckName::Guarantee, unread);
-        return Ok(());
-    }
-    let Some(counts) = BucketCounts::new(read, claim.sensitive) else {
-        log.fail(CheckName::Guarantee, unread);
+    let is_complete = input.publication.tables.first().is_some_and(|table| table.parts.len() == read.len());
+    let Some(columns) = BucketedColumns::of_codes(read, claim.sensitive).filter(|_| is_complete) else {
+        log.fail(CheckName::Guarantee, "a sliced table could not be read completely");
         return Ok(());
     };
-    let mut examined: AHashSet<Vec<u32>> = AHashSet::new();
-    let mut broken = 0_u64;
-    // also with buckets weighted by their size
-    let weighted = claim.diversity == SlicedDiversity::MixtureWeighted;
-    for row in 0..original.rows() {
-        if row % 256 == 0 {
-            control.check()?;
-        }
-        let identity: Option<Vec<u32>> = counts.columns.iter().map(|column| column.tuple(original, row)).collect();
-        let Some(identity) = identity else {
-            log.fail(CheckName::Guarantee, "a row of the original stands in no bucket");
-            return Ok(());
-        };
-        if examined.contains(&identity) {
-            continue;
-        }
-        let matching = counts.matching(&identity);
-        let satisfied = (0..=u32::from(weighted)).all(|power| keeps(&matching, claim.l, power, counts.excluded));
-        broken += u64::from(!satisfied);
-        examined.insert(identity);
+    // also expected rows: with buckets weighted by their size
+    let is_weighted = claim.diversity == SlicedDiversity::MixtureWeighted;
+    let trees = columns.trees().filter(|_| is_weighted);
+    if is_weighted && trees.is_none() {
+        log.fail(CheckName::Guarantee, "what the columns say together is not known");
+        return Ok(());
     }
-    if broken > 0 {
-        let detail = format!("{broken} kinds of rows do not keep l over the buckets that match them");
-        log.fail(CheckName::Guarantee, detail);
-    }
+    let matched = MatchedColumns::new(&columns, trees.as_deref(), control)?;
+    let values = |attr| original.column(attr).codes.iter().collect();
+    matched.check(claim.l, original.rows(), values, control, log)?;
     Ok(())
-}
-
-/// Counts of all buckets of a sliced table.
-struct BucketCounts<'a> {
-    columns: Vec<ColumnRows>,
-    /// Number of rows of each bucket.
-    sizes: AHashMap<u32, u64>,
-    /// Sensitive values with their counts, by tuple of the last column and bucket.
-    values: AHashMap<(u32, u32), Vec<(u32, u64)>>,
-    /// The excluded sensitive values.
-    excluded: &'a [u32],
-}
-
-impl<'a> BucketCounts<'a> {
-    /// `None` when a part lacks labels, or the last one lacks the sensitive attribute.
-    fn new(read: &'a [ParsedPart], sensitive: Attr) -> Option<Self> {
-        let columns: Vec<ColumnRows> =
-            read.iter().map(|part| ColumnRows::new(part, sensitive)).collect::<Option<_>>()?;
-        let (last, last_rows) = (read.last()?, columns.last()?);
-        let protected = last.columns.iter().find(|column| column.attribute == sensitive)?;
-        let known: Vec<_> = last.columns.iter().filter(|column| column.attribute != sensitive).collect();
-        let mut sizes: AHashMap<u32, u64> = AHashMap::new();
-        let mut values: AHashMap<(u32, u32), Vec<(u32, u64)>> = AHashMap::new();
-        for (row, &label) in last.labels.as_ref()?.iter().enumerate() {
-            *sizes.entry(label).or_default() += 1;
-            let tuple: Vec<u32> = known.iter().map(|column| column.codes.get(row)).collect();
-            let value = protected.codes.get(row);
-            let counts = values.entry((last_rows.tuples[&tuple], label)).or_default();
-            match counts.iter_mut().find(|(of, _)| *of == value) {
-                Some((_, count)) => *count += 1,
-                None => counts.push((value, 1)),
-            }
-        }
-        Some(Self { columns, sizes, values, excluded: &protected.declared.excluded })
-    }
-
-    /// The buckets that match a row, given by its tuples in the columns.
-    fn matching(&self, identity: &[u32]) -> Vec<MatchedBucketCounts<'_>> {
-        let columns = || self.columns.iter().zip(identity);
-        let rarest = columns().min_by_key(|(column, tuple)| column.buckets[**tuple as usize].len());
-        let (Some((rarest, &tuple)), Some(&last)) = (rarest, identity.last()) else { return Vec::new() };
-        let matched = |&(bucket, _): &(u32, u64)| {
-            let rows: Vec<u64> = columns().map(|(column, &tuple)| column.rows(tuple, bucket)).collect();
-            let values = self.values.get(&(last, bucket))?;
-            rows.iter().all(|rows| *rows > 0).then_some(MatchedBucketCounts { size: self.sizes[&bucket], rows, values })
-        };
-        rarest.buckets[tuple as usize].iter().filter_map(matched).collect()
-    }
-}
-
-/// Relative distance from the bound below which sums are computed without rounding.
-const SUM_EPSILON: f64 = 1e-9;
-
-/// Whether no value has more than 1/l of the weights of a row.
-///
-/// A bucket has the additional weight `size^power`.
-fn keeps(matching: &[MatchedBucketCounts<'_>], l: Ratio, power: u32, excluded: &[u32]) -> bool {
-    let mut weights: Vec<(u32, f64)> = Vec::new();
-    let mut small = false;
-    for bucket in matching {
-        let size = bucket.size as f64;
-        // the last column counts the rows of each value
-        let columns = &bucket.rows[..bucket.rows.len() - 1];
-        let share: f64 = columns.iter().map(|&rows| rows as f64 / size).product::<f64>() / size;
-        small |= share < f64::MIN_POSITIVE.sqrt();
-        for &(value, rows) in bucket.values {
-            let weight = share * rows as f64 * if power == 1 { size } else { 1.0 };
-            match weights.iter_mut().find(|(of, _)| *of == value) {
-                Some((_, sum)) => *sum += weight,
-                None => weights.push((value, weight)),
-            }
-        }
-    }
-    let out = |value: u32| excluded.contains(&value);
-    let all: f64 = weights.iter().map(|(_, weight)| weight).sum();
-    let left: f64 = weights.iter().filter(|(value, _)| !out(*value)).map(|(_, weight)| weight).sum();
-    let l_near = l.to_f64();
-    let mut kept = true;
-    for &(value, weight) in &weights {
-        let among = if out(value) { all } else { left };
-        if small || (l_near * weight - among).abs() <= SUM_EPSILON * all {
-            return keeps_exactly(matching, l, power, excluded);
-        }
-        kept &= l_near * weight < among;
-    }
-    kept && left > 0.0
-}
-
-/// The same in integers, with all weights multiplied by a power of the product of the sizes.
-fn keeps_exactly(matching: &[MatchedBucketCounts<'_>], l: Ratio, power: u32, excluded: &[u32]) -> bool {
-    let mut sizes: Vec<u64> = matching.iter().map(|bucket| bucket.size).collect();
-    sizes.sort_unstable();
-    sizes.dedup();
-    let product: BigUint = sizes.iter().map(|&size| BigUint::from(size)).product();
-    let mut weights: Vec<(u32, BigUint)> = Vec::new();
-    for bucket in matching {
-        let columns = &bucket.rows[..bucket.rows.len() - 1];
-        let mut share = (&product / bucket.size).pow(bucket.rows.len() as u32);
-        columns.iter().for_each(|&rows| share *= rows);
-        if power == 1 {
-            share *= bucket.size;
-        }
-        for &(value, rows) in bucket.values {
-            let weight = &share * rows;
-            match weights.iter_mut().find(|(of, _)| *of == value) {
-                Some((_, sum)) => *sum += weight,
-                None => weights.push((value, weight)),
-            }
-        }
-    }
-    let out = |value: u32| excluded.contains(&value);
-    let all: BigUint = weights.iter().map(|(_, weight)| weight).sum();
-    let left: BigUint = weights.iter().filter(|(value, _)| !out(*value)).map(|(_, weight)| weight).sum();
-    left > BigUint::ZERO
-        && weights.iter().all(|(value, weight)| {
-            let among = if out(*value) { &all } else { &left };
-            weight * l.numerator() <= among * l.denominator()
-        })
 }

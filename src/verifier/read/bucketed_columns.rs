@@ -1,11 +1,15 @@
-use std::cell::RefCell;
+//! The columns of a sliced table: the rows of each bucket and column.
+
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 use ahash::{AHashMap, AHashSet};
 use num_bigint::BigUint;
+use smallvec::SmallVec;
 
 use super::interner::ValueInterner;
-use super::part::ParsedPart;
+use super::numbered_tuples::NumberedTuples;
+use super::part::{ParsedColumn, ParsedPart};
 use crate::microdata::{Attr, AttrSet};
 use crate::publication::Ratio;
 use crate::verifier::definition::join_tree::tree;
@@ -20,29 +24,43 @@ const MAX_BUCKET_COMBINATIONS: usize = 10_000_000;
 /// Relative distance from the bound below which shares are computed without rounding.
 const EXACT_CHECK_EPSILON: f64 = 1e-9;
 
+/// Columns in the order of a join tree, each with the attributes that it shares with earlier ones.
+pub(in crate::verifier) type JoinOrder = Vec<(usize, AttrSet)>;
+
 /// Number of rows with each tuple.
 type TupleBuckets = BTreeMap<Vec<u32>, u64>;
 
 /// The attributes of a part, the sensitive one last, each with the value number of every row.
 pub(in crate::verifier) type InternedColumns = Vec<(Attr, Vec<u32>)>;
 
-/// The rows of a bucket, by column.
-#[derive(Default)]
-pub(in crate::verifier) struct OverlapBucket {
-    pub(in crate::verifier) rows: u64,
-    pub(in crate::verifier) columns: Vec<TupleBuckets>,
-    /// Cached numbers of combinations, by columns.
-    joins: RefCell<AHashMap<Vec<usize>, BigUint>>,
-    /// Cached counts of projected tuples, by attributes.
-    margins: RefCell<AHashMap<AttrSet, AHashMap<Vec<u32>, u64>>>,
+/// Rows of a column that have equal cells and stand in one bucket.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(in crate::verifier) struct RowsOfTuple {
+    /// The number of the tuple of the other attributes in the column.
+    pub(in crate::verifier) tuple: u32,
+    /// The value of the sensitive attribute; 0 in a column without it.
+    pub(in crate::verifier) value: u32,
+    pub(in crate::verifier) rows: u32,
 }
 
-/// A sliced table with columns that share attributes.
-pub(in crate::verifier) struct OverlappingColumns {
+/// The rows of a column.
+struct GroupedColumn {
+    /// The tuples of the attributes other than the sensitive one.
+    tuples: NumberedTuples,
+    /// By bucket, tuple and value.
+    rows: Vec<RowsOfTuple>,
+    /// Where the rows of each bucket begin, and the end of the last ones.
+    starts: Vec<usize>,
+}
+
+/// The columns of a sliced table, which may share attributes.
+pub(in crate::verifier) struct BucketedColumns {
     pub(in crate::verifier) sensitive: Attr,
     /// The attributes of each column in the order of its tuples, the sensitive one last.
     pub(in crate::verifier) columns: Vec<Vec<Attr>>,
-    pub(in crate::verifier) buckets: BTreeMap<u32, OverlapBucket>,
+    /// The labels of the buckets, rising.
+    pub(in crate::verifier) labels: Vec<u32>,
+    grouped: Vec<GroupedColumn>,
     excluded: AHashSet<u32>,
 }
 
@@ -70,32 +88,53 @@ pub(in crate::verifier) fn set(attrs: &[Attr]) -> AttrSet {
     attrs.iter().copied().collect()
 }
 
-impl OverlappingColumns {
+impl BucketedColumns {
     /// Groups columns by the bucket of each row.
     pub(in crate::verifier) fn from_columns(columns: &[(InternedColumns, Vec<u32>)], sensitive: Attr) -> Self {
-        let mut buckets: BTreeMap<u32, OverlapBucket> = BTreeMap::new();
-        for (at, (numbered, labels)) in columns.iter().enumerate() {
-            for (row, &label) in labels.iter().enumerate() {
-                let bucket = buckets.entry(label).or_default();
-                bucket.columns.resize(columns.len(), TupleBuckets::new());
-                bucket.rows += u64::from(at == 0);
-                let tuple = numbered.iter().map(|(_, numbers)| numbers[row]).collect();
-                *bucket.columns[at].entry(tuple).or_default() += 1;
-            }
+        let mut labels: Vec<u32> = Vec::new();
+        for (_, of_rows) in columns {
+            // parts are sorted by label
+            labels.extend(of_rows.chunk_by(|one, next| one == next).map(|alike| alike[0]));
         }
+        labels.sort_unstable();
+        labels.dedup();
+        let grouped = columns.iter().map(|(column, of_rows)| GroupedColumn::new(column, of_rows, &labels, sensitive));
+        let grouped = grouped.collect();
         let columns = columns.iter().map(|(numbered, _)| numbered.iter().map(|(attr, _)| *attr).collect()).collect();
-        Self { sensitive, columns, buckets, excluded: AHashSet::new() }
+        Self { sensitive, columns, labels, grouped, excluded: AHashSet::new() }
     }
 
-    pub(in crate::verifier) fn new(read: &[ParsedPart], sensitive: Attr, numbers: &mut ValueInterner) -> Option<Self> {
+    /// The columns of a table whose parts share attributes; values have numbers that are equal in all parts. `None` if a part
+    /// could not be read, or none has the sensitive attribute.
+    pub(in crate::verifier) fn of_texts(
+        read: &[ParsedPart],
+        sensitive: Attr,
+        numbers: &mut ValueInterner,
+    ) -> Option<Self> {
+        Self::of_parts(read, sensitive, |column| {
+            let cells = column.cells.as_ref()?.iter();
+            Some(cells.map(|cell| numbers.code(column.attribute, cell.as_deref())).collect())
+        })
+    }
+
+    /// The same of parts that share no attribute; values have the codes of the parts.
+    pub(in crate::verifier) fn of_codes(read: &[ParsedPart], sensitive: Attr) -> Option<Self> {
+        Self::of_parts(read, sensitive, |column| Some((0..column.size as u32).collect()))
+    }
+
+    /// The columns of parts; `numbers` gives the number of each code.
+    fn of_parts(
+        read: &[ParsedPart],
+        sensitive: Attr,
+        mut numbers: impl FnMut(&ParsedColumn) -> Option<Vec<u32>>,
+    ) -> Option<Self> {
         let (mut shown, mut excluded) = (Vec::with_capacity(read.len()), AHashSet::new());
         for part in read {
             let mut columns: Vec<_> = part.columns.iter().collect();
             columns.sort_by_key(|column| column.attribute == sensitive);
             let mut numbered = InternedColumns::with_capacity(columns.len());
             for column in &columns {
-                let cells = column.cells.as_ref()?.iter();
-                let known: Vec<u32> = cells.map(|cell| numbers.code(column.attribute, cell.as_deref())).collect();
+                let known = numbers(column)?;
                 if column.attribute == sensitive {
                     excluded.extend(column.declared.excluded.iter().map(|&code| known[code as usize]));
                 }
@@ -104,7 +143,8 @@ impl OverlappingColumns {
             }
             shown.push((numbered, part.labels.as_deref()?.clone()));
         }
-        Some(Self { excluded, ..Self::from_columns(&shown, sensitive) })
+        let columns = Self { excluded, ..Self::from_columns(&shown, sensitive) };
+        (!columns.sides().0.is_empty()).then_some(columns)
     }
 
     /// The columns with the sensitive attribute, and the others.
@@ -121,43 +161,74 @@ impl OverlappingColumns {
     }
 
     /// Columns in the order of a join tree, with the attributes shared with earlier columns.
-    pub(in crate::verifier) fn order(&self, columns: &[usize]) -> Option<Vec<(usize, AttrSet)>> {
+    pub(in crate::verifier) fn order(&self, columns: &[usize]) -> Option<JoinOrder> {
         let sets: Vec<AttrSet> = columns.iter().map(|&column| set(&self.columns[column])).collect();
         Some(tree(&sets)?.into_iter().map(|(at, shared)| (columns[at], shared)).collect())
     }
 
-    /// Values of a tuple for some attributes, in the order of the attributes.
-    fn within(&self, column: usize, tuple: &[u32], attrs: AttrSet) -> Vec<u32> {
-        let value = |attr: Attr| self.columns[column].iter().position(|of| *of == attr).map(|at| tuple[at]);
-        attrs.iter().filter_map(value).collect()
+    /// A join tree of each choice together with the columns without the sensitive attribute; `None` if one has none.
+    pub(in crate::verifier) fn trees(&self) -> Option<Vec<JoinOrder>> {
+        let (_, others) = self.sides();
+        self.choices().iter().map(|chosen| self.order(&[&others[..], chosen].concat())).collect()
     }
 
-    /// Number of rows of a bucket with the given values in some attributes of a column.
-    fn margin(&self, bucket: &OverlapBucket, column: usize, attrs: AttrSet, values: &[u32]) -> u64 {
-        let mut margins = bucket.margins.borrow_mut();
-        let margin = margins.entry(attrs).or_insert_with(|| {
-            let mut margin = AHashMap::new();
-            for (tuple, rows) in &bucket.columns[column] {
-                *margin.entry(self.within(column, tuple, attrs)).or_default() += rows;
-            }
-            margin
-        });
-        margin.get(values).copied().unwrap_or(0)
+    /// Number of tuples of a column, without the sensitive attribute.
+    pub(in crate::verifier) fn tuples(&self, column: usize) -> usize {
+        self.grouped[column].tuples.len()
+    }
+
+    /// The number of a tuple of a column, without the sensitive attribute.
+    pub(in crate::verifier) fn find(&self, column: usize, tuple: &[u32]) -> Option<u32> {
+        self.grouped[column].tuples.find(tuple)
+    }
+
+    /// The rows of a column, by bucket, tuple and value.
+    pub(in crate::verifier) fn rows(&self, column: usize) -> &[RowsOfTuple] {
+        &self.grouped[column].rows
+    }
+
+    /// Where the rows of a bucket stand in a column.
+    pub(in crate::verifier) fn places(&self, bucket: usize, column: usize) -> Range<usize> {
+        let starts = &self.grouped[column].starts;
+        starts[bucket]..starts[bucket + 1]
+    }
+
+    /// The rows of a bucket in a column, by tuple and value.
+    fn rows_of(&self, bucket: usize, column: usize) -> &[RowsOfTuple] {
+        &self.rows(column)[self.places(bucket, column)]
+    }
+
+    /// Number of rows of a bucket.
+    pub(in crate::verifier) fn size(&self, bucket: usize) -> u64 {
+        self.rows_of(bucket, 0).iter().map(|of| u64::from(of.rows)).sum()
+    }
+
+    /// The value of an attribute of a column.
+    fn value(&self, column: usize, of: &RowsOfTuple, attr: Attr) -> Option<u32> {
+        let at = self.columns[column].iter().position(|other| *other == attr)?;
+        Some(if attr == self.sensitive { of.value } else { self.grouped[column].tuples.tuple(of.tuple)[at] })
+    }
+
+    /// Values of some attributes, in the order of the attributes.
+    pub(in crate::verifier) fn within(&self, column: usize, of: &RowsOfTuple, attrs: AttrSet) -> Vec<u32> {
+        attrs.iter().filter_map(|attr| self.value(column, of, attr)).collect()
+    }
+
+    /// Number of rows of a bucket and column by their values of some attributes.
+    fn projected(&self, bucket: usize, column: usize, attrs: AttrSet) -> TupleBuckets {
+        let mut tuples = TupleBuckets::new();
+        for of in self.rows_of(bucket, column) {
+            *tuples.entry(self.within(column, of, attrs)).or_default() += u64::from(of.rows);
+        }
+        tuples
     }
 
     /// Whether the columns of a bucket agree on shared attributes.
-    pub(in crate::verifier) fn agree(&self, bucket: &OverlapBucket) -> bool {
-        let projected = |column: usize, shared: AttrSet| {
-            let mut tuples = TupleBuckets::new();
-            for (tuple, rows) in &bucket.columns[column] {
-                *tuples.entry(self.within(column, tuple, shared)).or_default() += rows;
-            }
-            tuples
-        };
+    pub(in crate::verifier) fn agree(&self, bucket: usize) -> bool {
         (0..self.columns.len()).all(|a| {
             (0..a).all(|b| {
                 let shared = set(&self.columns[a]).intersection(set(&self.columns[b]));
-                shared.is_empty() || projected(a, shared) == projected(b, shared)
+                shared.is_empty() || self.projected(bucket, a, shared) == self.projected(bucket, b, shared)
             })
         })
     }
@@ -167,37 +238,37 @@ impl OverlappingColumns {
     /// Also returns the known attributes in the order of their values. `None` where there are too many combinations.
     pub(in crate::verifier) fn known(
         &self,
-        bucket: &OverlapBucket,
+        bucket: usize,
         order: &[(usize, AttrSet)],
         of: AttrSet,
     ) -> Option<(Vec<Attr>, KnownValues)> {
         // attributes joined so far in order of appearance, with the weight of each combination
         let (mut attrs, mut rows): (Vec<Attr>, KnownWeight) = (Vec::new(), vec![(Vec::new(), 1, 1)]);
         for &(column, shared) in order {
-            let mut agreeing: AHashMap<Vec<u32>, Vec<(&Vec<u32>, u64)>> = AHashMap::new();
-            for (tuple, count) in &bucket.columns[column] {
-                agreeing.entry(self.within(column, tuple, shared)).or_default().push((tuple, *count));
+            let mut agreeing: AHashMap<Vec<u32>, Vec<&RowsOfTuple>> = AHashMap::new();
+            for of in self.rows_of(bucket, column) {
+                agreeing.entry(self.within(column, of, shared)).or_default().push(of);
             }
             let places: Vec<usize> = shared.iter().filter_map(|attr| attrs.iter().position(|of| *of == attr)).collect();
-            let fresh: Vec<usize> =
-                (0..self.columns[column].len()).filter(|&at| !shared.contains(self.columns[column][at])).collect();
+            let fresh: Vec<Attr> =
+                self.columns[column].iter().copied().filter(|attr| !shared.contains(*attr)).collect();
             let is_first = attrs.is_empty();
             let mut joined = Vec::new();
             for (known, times, over) in &rows {
                 let wanted: Vec<u32> = places.iter().map(|&at| known[at]).collect();
                 let Some(tuples) = agreeing.get(&wanted) else { continue };
-                let all: u64 = tuples.iter().map(|(_, count)| count).sum();
+                let all: u64 = tuples.iter().map(|of| u64::from(of.rows)).sum();
                 if joined.len() + tuples.len() > MAX_BUCKET_COMBINATIONS {
                     return None;
                 }
-                for (tuple, count) in tuples {
-                    let more = fresh.iter().map(|&at| tuple[at]);
+                for of in tuples {
+                    let more = fresh.iter().filter_map(|&attr| self.value(column, of, attr));
                     let of_all = if is_first { 1 } else { u128::from(all) };
                     let known = known.iter().copied().chain(more).collect();
-                    joined.push((known, times.checked_mul(u128::from(*count))?, over.checked_mul(of_all)?));
+                    joined.push((known, times.checked_mul(u128::from(of.rows))?, over.checked_mul(of_all)?));
                 }
             }
-            attrs.extend(fresh.iter().map(|&at| self.columns[column][at]));
+            attrs.extend(fresh);
             rows = joined;
         }
         let sensitive = attrs.iter().position(|attr| *attr == self.sensitive)?;
@@ -213,10 +284,7 @@ impl OverlappingColumns {
     }
 
     /// Number of combinations of columns in a bucket, with one join after the other.
-    fn join(&self, bucket: &OverlapBucket, columns: &[usize]) -> BigUint {
-        if let Some(known) = bucket.joins.borrow().get(columns) {
-            return known.clone();
-        }
+    pub(in crate::verifier) fn combinations(&self, bucket: usize, columns: &[usize]) -> BigUint {
         let mut open: Vec<Attr> = Vec::new();
         let mut sums: AHashMap<Vec<u32>, BigUint> = AHashMap::new();
         sums.insert(Vec::new(), 1_u32.into());
@@ -226,10 +294,7 @@ impl OverlappingColumns {
             let (before, after) = (of(&columns[..at]), of(&columns[at + 1..]));
             let here = set(&self.columns[column]);
             let used = here.intersection(before.union(after));
-            let mut projected = TupleBuckets::new();
-            for (tuple, rows) in &bucket.columns[column] {
-                *projected.entry(self.within(column, tuple, used)).or_default() += rows;
-            }
+            let projected = self.projected(bucket, column, used);
             let used: Vec<Attr> = used.iter().collect();
             let kept: Vec<Attr> = before.union(here).intersection(after).iter().collect();
             let mut by_open: AHashMap<Vec<u32>, Vec<(&Vec<u32>, &BigUint)>> = AHashMap::new();
@@ -249,29 +314,16 @@ impl OverlappingColumns {
             }
             (open, sums) = (kept, next);
         }
-        let all: BigUint = sums.into_values().sum();
-        bucket.joins.borrow_mut().insert(columns.to_vec(), all.clone());
-        all
+        sums.into_values().sum()
     }
 
     /// Whether no value has more than 1/l of the weights.
     ///
     /// Excluded values count among all, others among the rest.
     pub(in crate::verifier) fn keeps(&self, l: Ratio, weights: &[ExactWeight]) -> bool {
-        let mut sums: BTreeMap<u32, f64> = BTreeMap::new();
-        let logarithms: Vec<f64> = weights.iter().map(|(_, times, over)| ln(times) - ln(over)).collect();
-        let largest = logarithms.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-        weights
-            .iter()
-            .zip(logarithms)
-            .for_each(|((value, ..), ln)| *sums.entry(*value).or_default() += (ln - largest).exp());
-        let all: f64 = sums.values().sum();
-        let left: f64 = sums.iter().filter(|(value, _)| !self.excluded.contains(value)).map(|(_, sum)| sum).sum();
-        let gap = |(value, sum): (&u32, &f64)| {
-            l.to_f64().mul_add(-sum, if self.excluded.contains(value) { all } else { left })
-        };
-        if left > EXACT_CHECK_EPSILON * all && sums.iter().all(|sum| gap(sum).abs() > EXACT_CHECK_EPSILON * all) {
-            return sums.iter().all(|sum| gap(sum) > 0.0);
+        let logarithm = |(value, times, over): &ExactWeight| (*value, ln(times) - ln(over));
+        if let Some(keeps) = self.clearly_keeps(l, &mut weights.iter().map(logarithm).collect::<Vec<_>>()) {
+            return keeps;
         }
         let (sums, all, left) = self.exact(weights);
         left > BigUint::ZERO
@@ -279,6 +331,23 @@ impl OverlappingColumns {
                 let among = if self.excluded.contains(value) { &all } else { &left };
                 sum * l.numerator() <= among * l.denominator()
             })
+    }
+
+    /// The same of logarithms of weights, which are sorted by value; `None` if a share is too near to the bound.
+    pub(in crate::verifier) fn clearly_keeps(&self, l: Ratio, weights: &mut [(u32, f64)]) -> Option<bool> {
+        weights.sort_unstable_by_key(|(value, _)| *value);
+        let largest = weights.iter().map(|(_, ln)| *ln).fold(f64::NEG_INFINITY, f64::max);
+        let sum = |alike: &[(u32, f64)]| alike.iter().map(|(_, ln)| (ln - largest).exp()).sum::<f64>();
+        let sums: SmallVec<[(bool, f64); 32]> = weights
+            .chunk_by(|one, next| one.0 == next.0)
+            .map(|alike| (self.excluded.contains(&alike[0].0), sum(alike)))
+            .collect();
+        let all: f64 = sums.iter().map(|(_, sum)| sum).sum();
+        let left: f64 = sums.iter().filter(|(is_excluded, _)| !is_excluded).map(|(_, sum)| sum).sum();
+        let gap = |(is_excluded, sum): &(bool, f64)| l.to_f64().mul_add(-sum, if *is_excluded { all } else { left });
+        let is_clear =
+            left > EXACT_CHECK_EPSILON * all && sums.iter().all(|of| gap(of).abs() > EXACT_CHECK_EPSILON * all);
+        is_clear.then(|| sums.iter().all(|of| gap(of) > 0.0))
     }
 
     /// The weights by value, of all values, and of the values that are not excluded.
@@ -313,64 +382,45 @@ impl OverlappingColumns {
     }
 }
 
+impl GroupedColumn {
+    /// The rows of a column with these labels, each of which is one of `labels`.
+    fn new(column: &InternedColumns, of_rows: &[u32], labels: &[u32], sensitive: Attr) -> Self {
+        let (values, others): (Vec<_>, Vec<_>) = column.iter().partition(|(attr, _)| *attr == sensitive);
+        let value = |row: usize| values.first().map_or(0, |(_, numbers)| numbers[row]);
+        let (mut tuples, mut tuple) = (NumberedTuples::new(others.len()), Vec::new());
+        let mut listed: Vec<(u32, RowsOfTuple)> = Vec::with_capacity(of_rows.len());
+        let mut bucket = 0;
+        for (row, label) in of_rows.iter().enumerate() {
+            if labels[bucket] != *label {
+                bucket = labels.partition_point(|other| other < label);
+            }
+            tuple.clear();
+            tuple.extend(others.iter().map(|(_, numbers)| numbers[row]));
+            listed.push((bucket as u32, RowsOfTuple { tuple: tuples.number(&tuple), value: value(row), rows: 1 }));
+        }
+        listed.sort_unstable();
+        let (mut rows, mut starts) = (Vec::new(), Vec::with_capacity(labels.len() + 1));
+        for alike in listed.chunk_by(|one, next| one == next) {
+            starts.resize(alike[0].0 as usize + 1, rows.len());
+            rows.push(RowsOfTuple { rows: alike.len() as u32, ..alike[0].1 });
+        }
+        starts.resize(labels.len() + 1, rows.len());
+        Self { tuples, rows, starts }
+    }
+}
+
 /// The natural logarithm of a positive number.
-fn ln(number: &BigUint) -> f64 {
+pub(in crate::verifier) fn ln(number: &BigUint) -> f64 {
     let shift = number.bits().saturating_sub(64);
     let digits = (number >> shift).iter_u64_digits().next().unwrap_or(0);
     (digits as f64).ln() + shift as f64 * std::f64::consts::LN_2
 }
 
-impl OverlappingColumns {
+impl BucketedColumns {
     /// Columns in the given order, with the attributes shared with earlier columns.
-    pub(in crate::verifier) fn in_given_order(&self, columns: &[usize]) -> Vec<(usize, AttrSet)> {
+    pub(in crate::verifier) fn in_given_order(&self, columns: &[usize]) -> JoinOrder {
         let before =
             |at: usize| columns[..at].iter().fold(AttrSet::EMPTY, |all, of| all.union(set(&self.columns[*of])));
         columns.iter().enumerate().map(|(at, &of)| (of, set(&self.columns[of]).intersection(before(at)))).collect()
-    }
-
-    /// Adds the weights of a row in a bucket, over the given columns.
-    ///
-    /// With `tree` the divisor is the product of margins, otherwise the number of combinations.
-    pub(in crate::verifier) fn weigh(
-        &self,
-        known: &AHashMap<Attr, u32>,
-        bucket: &OverlapBucket,
-        columns: &[usize],
-        tree: Option<&[(usize, AttrSet)]>,
-        out: &mut Vec<ExactWeight>,
-    ) {
-        let tuple = |column: usize| -> Vec<u32> {
-            self.columns[column].iter().filter_map(|attr| known.get(attr).copied()).collect()
-        };
-        let Some(&first) = columns.iter().find(|&&column| self.columns[column].contains(&self.sensitive)) else {
-            return;
-        };
-        let (low, high) = ([&tuple(first)[..], &[0]].concat(), [&tuple(first)[..], &[u32::MAX]].concat());
-        for values in bucket.columns[first].range(low..=high).map(|(values, _)| values) {
-            let Some(&value) = values.last() else { continue };
-            let (mut times, mut over) = (BigUint::from(1_u32), BigUint::from(1_u32));
-            for &column in columns {
-                let mut whole = tuple(column);
-                if self.columns[column].contains(&self.sensitive) {
-                    whole.push(value);
-                }
-                times *= bucket.columns[column].get(&whole).copied().unwrap_or(0);
-            }
-            if times == BigUint::ZERO {
-                continue;
-            }
-            match tree {
-                None => over = self.join(bucket, columns),
-                Some(tree) => {
-                    for &(column, shared) in &tree[1..] {
-                        let of =
-                            |attr: Attr| if attr == self.sensitive { Some(value) } else { known.get(&attr).copied() };
-                        let values: Vec<u32> = shared.iter().filter_map(of).collect();
-                        over *= self.margin(bucket, column, shared, &values);
-                    }
-                }
-            }
-            out.push((value, times, over));
-        }
     }
 }
