@@ -2,11 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
+use flate2::read::GzDecoder;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
-use super::exposures::assert_recomputed;
+use super::exposures::{ONE_IN, assert_recomputed};
 use crate::support::harness::{HOSPITAL, Server, hospital_method, text, versatile};
+use crate::support::library::some_rows;
 
 pub(crate) fn sha256(bytes: &[u8]) -> String {
     Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
@@ -251,12 +253,8 @@ async fn every_figure_follows_from_the_parts() {
     let server = Server::start().await;
     let hospital = server.dataset_of("hospital", HOSPITAL).await;
     server.population("census", &[]).await;
-    let adult = server.upload_with(
-        "population=census",
-        &include_bytes!("../../../examples/data/adult.csv.gz")[..],
-        &[("content-encoding", "gzip")],
-    );
-    let adult = text(&adult.await.ok(201)["id"]);
+    let adult = some_rows(GzDecoder::new(&include_bytes!("../../../examples/data/adult.csv.gz")[..]), ONE_IN);
+    let adult = text(&server.upload_with("population=census", adult, &[]).await.ok(201)["id"]);
     let awkward = server.dataset_of("awkward", awkward()).await;
     let anatomy = json!({"unlisted": "drop", "attributes": {"note": {"publish": true, "rename": "remark"}},
         "method": {"type": "anatomy", "quasi_identifiers": ["age", "weight"], "sensitive": "ward",
