@@ -21,7 +21,7 @@ use crate::control::{Cancelled, Control};
 use crate::microdata::{Attr, AttrSet, AttributeType, Column};
 use crate::publication::{Guarantee, Ratio, RowMeaning};
 use crate::verifier::definition::join_tree::tree;
-use crate::verifier::read::bucketed_columns::{BucketedColumns, InternedColumns, KnownValues, weights};
+use crate::verifier::read::columns_by_bucket::{ColumnsByBucket, InternedColumns, KnownValues, weights};
 use crate::verifier::read::interner::ValueInterner;
 
 /// Maximal number of parts with protected attributes; the attack examines all choices of them.
@@ -82,7 +82,7 @@ pub(in crate::verifier) fn read(
     table: &ExternalTable,
     target: AttrSet,
     [numbers, labels]: [&mut ValueInterner; 2],
-) -> Option<BucketedColumns> {
+) -> Option<ColumnsByBucket> {
     let first = target.iter().next()?;
     let mut columns: Vec<(InternedColumns, Vec<u32>)> = Vec::new();
     for part in &table.parts {
@@ -101,7 +101,7 @@ pub(in crate::verifier) fn read(
         }
         columns.push((numbered, labels.codes(first, bucket)));
     }
-    Some(BucketedColumns::from_columns(&columns, first))
+    Some(ColumnsByBucket::from_columns(&columns, first))
 }
 
 /// Merges several values of each row into one number; keeps those of a single attribute.
@@ -342,7 +342,7 @@ impl WorstClass {
     /// A weighting counts expected rows (`true`) or combinations (`false`).
     fn measure(
         &mut self,
-        columns: &BucketedColumns,
+        columns: &ColumnsByBucket,
         classes: &KnownValues,
         weightings: &[bool],
         bound: Option<ClassBound>,

@@ -2,8 +2,8 @@
 
 mod block;
 pub(super) mod bucket_classes;
-pub(super) mod bucketed_columns;
 pub(super) mod cells;
+pub(super) mod columns_by_bucket;
 pub(super) mod csv;
 pub(super) mod dictionary;
 pub(super) mod interner;

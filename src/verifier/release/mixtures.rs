@@ -16,7 +16,7 @@ use crate::control::{Cancelled, Control};
 use crate::microdata::{Attr, AttrSet};
 use crate::publication::Ratio;
 use crate::verifier::contract::checks::{CheckLog, CheckName};
-use crate::verifier::read::bucketed_columns::{BucketedColumns, ExactWeight, JoinOrder, ln};
+use crate::verifier::read::columns_by_bucket::{ColumnsByBucket, ExactWeight, JoinOrder, ln};
 
 /// Rows of the original whose matches are weighed by a processor at once.
 const ROWS_AT_ONCE: usize = 1 << 9;
@@ -29,7 +29,7 @@ const ABSENT: u32 = u32::MAX;
 
 /// Columns of a sliced table, with what matches of rows are weighed by.
 pub(super) struct MatchedColumns<'a> {
-    columns: &'a BucketedColumns,
+    columns: &'a ColumnsByBucket,
     /// The columns without the sensitive attribute, those with fewest tuples first.
     others: Vec<usize>,
     /// For each column the buckets of each tuple.
@@ -107,7 +107,7 @@ struct MatchLevel {
 }
 
 impl BucketsOfTuples {
-    fn new(columns: &BucketedColumns, column: usize) -> Self {
+    fn new(columns: &ColumnsByBucket, column: usize) -> Self {
         let occurrences = || {
             let of_bucket = move |bucket: usize| {
                 let rows = &columns.rows(column)[columns.places(bucket, column)];
@@ -165,7 +165,7 @@ impl BucketsOfTuple<'_> {
 
 impl WeighedChoice {
     fn new(
-        columns: &BucketedColumns,
+        columns: &ColumnsByBucket,
         others: &[usize],
         chosen: Vec<usize>,
         tree: Option<&JoinOrder>,
@@ -214,7 +214,7 @@ impl WeighedChoice {
 }
 
 /// For each of the equal rows of a column the rows of its bucket that have the same values of some attributes.
-fn rows_of_shared(columns: &BucketedColumns, column: usize, attrs: AttrSet) -> Vec<u32> {
+fn rows_of_shared(columns: &ColumnsByBucket, column: usize, attrs: AttrSet) -> Vec<u32> {
     let mut shared = Vec::with_capacity(columns.rows(column).len());
     for bucket in 0..columns.labels.len() {
         let rows = &columns.rows(column)[columns.places(bucket, column)];
@@ -227,9 +227,9 @@ fn rows_of_shared(columns: &BucketedColumns, column: usize, attrs: AttrSet) -> V
 }
 
 impl<'a> MatchedColumns<'a> {
-    /// With the join tree of each choice of [`BucketedColumns::choices`], where expected rows are weighed, too.
+    /// With the join tree of each choice of [`ColumnsByBucket::choices`], where expected rows are weighed, too.
     pub(super) fn new(
-        columns: &'a BucketedColumns,
+        columns: &'a ColumnsByBucket,
         trees: Option<&[JoinOrder]>,
         control: &Control,
     ) -> Result<Self, Cancelled> {
@@ -455,12 +455,12 @@ mod tests {
 
     type Row = [u32; 4];
 
-    fn columns(cover: &[&[u8]], rows: &[Row], labels: &[u32]) -> BucketedColumns {
+    fn columns(cover: &[&[u8]], rows: &[Row], labels: &[u32]) -> ColumnsByBucket {
         let column = |attrs: &&[u8]| {
             let of_attr = |&attr: &u8| (Attr(attr), rows.iter().map(|row| row[usize::from(attr)]).collect());
             (attrs.iter().map(of_attr).collect(), labels.to_vec())
         };
-        BucketedColumns::from_columns(&cover.iter().map(column).collect::<Vec<_>>(), SENSITIVE)
+        ColumnsByBucket::from_columns(&cover.iter().map(column).collect::<Vec<_>>(), SENSITIVE)
     }
 
     fn within(row: &Row, attrs: &[u8]) -> Vec<u32> {

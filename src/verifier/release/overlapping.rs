@@ -19,7 +19,7 @@ use crate::publication::SlicedDiversity;
 use crate::verifier::contract::checks::{CheckLog, CheckName, PosteriorSummary};
 use crate::verifier::contract::claim::SlicingClaim;
 use crate::verifier::contract::input::{VerifierError, VerifierInput};
-use crate::verifier::read::bucketed_columns::{BucketedColumns, MAX_SENSITIVE_COLUMNS, set, weights};
+use crate::verifier::read::columns_by_bucket::{ColumnsByBucket, MAX_SENSITIVE_COLUMNS, set, weights};
 use crate::verifier::read::interner::ValueInterner;
 use crate::verifier::read::part::ParsedPart;
 
@@ -35,7 +35,7 @@ pub(in crate::verifier) fn check(
 ) -> Result<Option<PosteriorSummary>, VerifierError> {
     let mut numbers = ValueInterner::default();
     let is_complete = input.publication.tables.first().is_some_and(|table| table.parts.len() == read.len());
-    let columns = BucketedColumns::of_texts(read, claim.sensitive, &mut numbers).filter(|_| is_complete);
+    let columns = ColumnsByBucket::of_texts(read, claim.sensitive, &mut numbers).filter(|_| is_complete);
     let Some(columns) = columns else {
         log.fail(CheckName::Guarantee, "a sliced table could not be read completely");
         return Ok(None);
@@ -71,7 +71,7 @@ pub(in crate::verifier) fn check(
 
 /// Columns that share attributes, and the claim about them.
 struct ClaimedColumns<'a> {
-    columns: &'a BucketedColumns,
+    columns: &'a ColumnsByBucket,
     claim: &'a SlicingClaim,
     control: &'a Control,
 }

@@ -17,7 +17,7 @@ use crate::publication::{MethodDetails, SlicedDiversity, TableProtection};
 use crate::verifier::contract::checks::{CheckLog, CheckName};
 use crate::verifier::contract::claim::{SlicingClaim, is_boxed, parts};
 use crate::verifier::contract::input::{VerifierError, VerifierInput};
-use crate::verifier::read::bucketed_columns::BucketedColumns;
+use crate::verifier::read::columns_by_bucket::ColumnsByBucket;
 use crate::verifier::read::joint_column::JointColumn;
 use crate::verifier::read::part::{ParsedColumn, ParsedPart};
 
@@ -114,7 +114,7 @@ pub(in crate::verifier) fn check(
 ) -> Result<(), VerifierError> {
     let Some(original) = input.original else { return Ok(()) };
     let is_complete = input.publication.tables.first().is_some_and(|table| table.parts.len() == read.len());
-    let Some(columns) = BucketedColumns::of_codes(read, claim.sensitive).filter(|_| is_complete) else {
+    let Some(columns) = ColumnsByBucket::of_codes(read, claim.sensitive).filter(|_| is_complete) else {
         log.fail(CheckName::Guarantee, "a sliced table could not be read completely");
         return Ok(());
     };

@@ -54,7 +54,7 @@ struct GroupedColumn {
 }
 
 /// The columns of a sliced table, which may share attributes.
-pub(in crate::verifier) struct BucketedColumns {
+pub(in crate::verifier) struct ColumnsByBucket {
     pub(in crate::verifier) sensitive: Attr,
     /// The attributes of each column in the order of its tuples, the sensitive one last.
     pub(in crate::verifier) columns: Vec<Vec<Attr>>,
@@ -88,7 +88,7 @@ pub(in crate::verifier) fn set(attrs: &[Attr]) -> AttrSet {
     attrs.iter().copied().collect()
 }
 
-impl BucketedColumns {
+impl ColumnsByBucket {
     /// Groups columns by the bucket of each row.
     pub(in crate::verifier) fn from_columns(columns: &[(InternedColumns, Vec<u32>)], sensitive: Attr) -> Self {
         let mut labels: Vec<u32> = Vec::new();
@@ -416,7 +416,7 @@ pub(in crate::verifier) fn ln(number: &BigUint) -> f64 {
     (digits as f64).ln() + shift as f64 * std::f64::consts::LN_2
 }
 
-impl BucketedColumns {
+impl ColumnsByBucket {
     /// Columns in the given order, with the attributes shared with earlier columns.
     pub(in crate::verifier) fn in_given_order(&self, columns: &[usize]) -> JoinOrder {
         let before =
