@@ -166,6 +166,13 @@ impl ColumnsByBucket {
         Some(tree(&sets)?.into_iter().map(|(at, shared)| (columns[at], shared)).collect())
     }
 
+    /// Columns in the given order, with the attributes shared with earlier columns.
+    pub(in crate::verifier) fn in_given_order(&self, columns: &[usize]) -> JoinOrder {
+        let before =
+            |at: usize| columns[..at].iter().fold(AttrSet::EMPTY, |all, of| all.union(set(&self.columns[*of])));
+        columns.iter().enumerate().map(|(at, &of)| (of, set(&self.columns[of]).intersection(before(at)))).collect()
+    }
+
     /// A join tree of each choice together with the columns without the sensitive attribute; `None` if one has none.
     pub(in crate::verifier) fn trees(&self) -> Option<Vec<JoinOrder>> {
         let (_, others) = self.sides();
@@ -194,7 +201,7 @@ impl ColumnsByBucket {
     }
 
     /// The rows of a bucket in a column, by tuple and value.
-    fn rows_of(&self, bucket: usize, column: usize) -> &[RowsOfTuple] {
+    pub(in crate::verifier) fn rows_of(&self, bucket: usize, column: usize) -> &[RowsOfTuple] {
         &self.rows(column)[self.places(bucket, column)]
     }
 
@@ -414,13 +421,4 @@ pub(in crate::verifier) fn ln(number: &BigUint) -> f64 {
     let shift = number.bits().saturating_sub(64);
     let digits = (number >> shift).iter_u64_digits().next().unwrap_or(0);
     (digits as f64).ln() + shift as f64 * std::f64::consts::LN_2
-}
-
-impl ColumnsByBucket {
-    /// Columns in the given order, with the attributes shared with earlier columns.
-    pub(in crate::verifier) fn in_given_order(&self, columns: &[usize]) -> JoinOrder {
-        let before =
-            |at: usize| columns[..at].iter().fold(AttrSet::EMPTY, |all, of| all.union(set(&self.columns[*of])));
-        columns.iter().enumerate().map(|(at, &of)| (of, set(&self.columns[of]).intersection(before(at)))).collect()
-    }
 }

@@ -110,7 +110,7 @@ impl BucketsOfTuples {
     fn new(columns: &ColumnsByBucket, column: usize) -> Self {
         let occurrences = || {
             let of_bucket = move |bucket: usize| {
-                let rows = &columns.rows(column)[columns.places(bucket, column)];
+                let rows = columns.rows_of(bucket, column);
                 rows.chunk_by(|one, next| one.tuple == next.tuple).map(move |alike| (alike[0].tuple as usize, bucket))
             };
             (0..columns.labels.len()).flat_map(of_bucket)
@@ -217,7 +217,7 @@ impl WeighedChoice {
 fn rows_of_shared(columns: &ColumnsByBucket, column: usize, attrs: AttrSet) -> Vec<u32> {
     let mut shared = Vec::with_capacity(columns.rows(column).len());
     for bucket in 0..columns.labels.len() {
-        let rows = &columns.rows(column)[columns.places(bucket, column)];
+        let rows = columns.rows_of(bucket, column);
         let values: Vec<Vec<u32>> = rows.iter().map(|of| columns.within(column, of, attrs)).collect();
         let mut sums: AHashMap<&[u32], u32> = AHashMap::new();
         values.iter().zip(rows).for_each(|(values, of)| *sums.entry(values).or_default() += of.rows);
@@ -413,7 +413,7 @@ impl<'a> MatchedColumns<'a> {
     /// Where the rows with a tuple stand in a column of a bucket.
     fn of_tuple(&self, bucket: usize, column: usize, tuple: u32) -> Range<usize> {
         let within = self.columns.places(bucket, column);
-        let rows = &self.columns.rows(column)[within.clone()];
+        let rows = self.columns.rows_of(bucket, column);
         let end = |upto: u32| within.start + rows.partition_point(|of| of.tuple < upto);
         end(tuple)..end(tuple + 1)
     }
