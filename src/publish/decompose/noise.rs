@@ -71,26 +71,22 @@ pub fn swap_noise(
     control: &Control,
 ) -> Result<NoisySets, NoiseError> {
     let mut search = ExchangeSearch::new(sensitive, groups);
-    let (mut noise, mut at) = (Vec::new(), 0);
+    let mut at = 0;
     'groups: while at < search.groups.len() {
         control.check()?;
         for (attribute, &wanted) in wanted.iter().enumerate() {
             while search.alive[at] && (search.listed[attribute].len(at) as u64) < wanted {
                 control.check()?;
-                let Some(added) = search.exchange(at, attribute, stream) else {
+                if !search.exchange(at, attribute, wanted, stream) {
                     // the buckets before this one have enough values, and sets only grow
                     search.merge(at, attribute)?;
                     continue 'groups;
-                };
-                for value in added {
-                    search.list(value);
-                    noise.push(value);
                 }
             }
         }
         at += 1;
     }
-    Ok(search.finish(noise))
+    Ok(search.finish())
 }
 
 /// The rows that one row of a bucket may be exchanged with.
@@ -102,6 +98,15 @@ struct RowExchanges {
     least: u32,
     /// Which of them add no more than that.
     best: u64,
+}
+
+impl RowExchanges {
+    /// The row with each position that adds no more than `least`.
+    fn pairs(&self, found: &[u32]) -> impl Iterator<Item = (u32, u32)> {
+        let rest = |best: &u64| Some(best & (best - 1)).filter(|rest| *rest > 0);
+        let bits = std::iter::successors((self.best > 0).then_some(self.best), rest);
+        bits.map(move |bits| (self.row, found[self.begin + bits.trailing_zeros() as usize]))
+    }
 }
 
 /// Search for rows that could be exchanged.
@@ -118,6 +123,8 @@ struct ExchangeSearch<'a> {
     values: Vec<usize>,
     /// Rows with each primary value.
     alike: BTreeMap<u32, AlikeRows>,
+    /// Added values, in the order of adding.
+    noise: Vec<NoiseValue>,
     /// Memory of a search: the positions found for all rows of a bucket, and their exchanges.
     found: Vec<u32>,
     exchanges: Vec<RowExchanges>,
@@ -138,28 +145,28 @@ impl<'a> ExchangeSearch<'a> {
             listed,
             alike: AlikeRows::by_primary(sensitive, &groups),
             groups,
+            noise: Vec::new(),
             found: Vec::new(),
             exchanges: Vec::new(),
             marked: Vec::new(),
         }
     }
 
-    /// Smallest additions that let a row with a new value be in the bucket, and a row of the bucket in its place.
-    fn exchange(&mut self, group: usize, attribute: usize, stream: &mut RandomStream) -> Option<Vec<NoiseValue>> {
+    /// Adds values of an attribute, each with those that let a row of this value be in the bucket, and a row of the bucket in
+    /// its place: as few as can be, until there are enough, or none is left that adds as few. False if there is no such row.
+    fn exchange(&mut self, group: usize, attribute: usize, wanted: u64, stream: &mut RandomStream) -> bool {
         self.find(group, attribute, stream);
-        let least = self.exchanges.iter().map(|of| of.least).min()?;
-        let best = || self.exchanges.iter().filter(|of| of.least == least);
-        let mut chosen = stream.below(best().map(|of| of.best.count_ones()).sum());
-        for of in best() {
-            let mut left = of.best;
-            if chosen >= left.count_ones() {
-                chosen -= left.count_ones();
-                continue;
+        let Some(least) = self.exchanges.iter().map(|of| of.least).min() else { return false };
+        let best = self.exchanges.iter().filter(|of| of.least == least);
+        let mut best: Vec<(u32, u32)> = best.flat_map(|of| of.pairs(&self.found)).collect();
+        while !best.is_empty() && (self.listed[attribute].len(group) as u64) < wanted {
+            let (row, place) = best.swap_remove(stream.below(best.len() as u32) as usize);
+            let value = self.alike[&self.sensitive.primary[row as usize]].codes(attribute)[place as usize];
+            if !self.listed[attribute].contains(group, value) {
+                self.add(group, row, place);
             }
-            (0..chosen).for_each(|_| left &= left - 1);
-            return Some(self.additions(group, of.row, self.found[of.begin + left.trailing_zeros() as usize]));
         }
-        None
+        true
     }
 
     /// Finds rows with a new value for each row of a bucket.
@@ -197,24 +204,20 @@ impl<'a> ExchangeSearch<'a> {
         listed[attribute].mark(group, marked, false);
     }
 
-    /// The values that an exchange adds, rising.
-    fn additions(&self, group: usize, row: u32, place: u32) -> Vec<NoiseValue> {
+    /// Adds the values that an exchange needs.
+    fn add(&mut self, group: usize, row: u32, place: u32) {
         let alike = &self.alike[&self.sensitive.primary[row as usize]];
         let owner = alike.owner(place);
-        let (mut here, mut there) = (Vec::new(), Vec::new());
-        for (attribute, listed) in self.listed.iter().enumerate() {
-            let value = alike.codes(attribute)[place as usize];
-            here.extend((!listed.contains(group, value)).then_some(NoiseValue { group, attribute, value }));
-            let value = self.sensitive.others[attribute][row as usize];
-            there.extend((!listed.contains(owner, value)).then_some(NoiseValue { group: owner, attribute, value }));
+        for (attribute, listed) in self.listed.iter_mut().enumerate() {
+            let (theirs, own) = (alike.codes(attribute)[place as usize], self.sensitive.others[attribute][row as usize]);
+            for (group, value) in [(group, theirs), (owner, own)] {
+                if !listed.contains(group, value) {
+                    listed.insert(group, value);
+                    self.most_listed[attribute] = self.most_listed[attribute].max(listed.len(group));
+                    self.noise.push(NoiseValue { group, attribute, value });
+                }
+            }
         }
-        let (first, second) = if group < owner { (here, there) } else { (there, here) };
-        first.into_iter().chain(second).collect()
-    }
-
-    fn list(&mut self, NoiseValue { group, attribute, value }: NoiseValue) {
-        self.listed[attribute].insert(group, value);
-        self.most_listed[attribute] = self.most_listed[attribute].max(self.listed[attribute].len(group));
     }
 
     /// Merges a bucket with the one that brings most new values of an attribute. The share of a primary value does not exceed
@@ -249,12 +252,12 @@ impl<'a> ExchangeSearch<'a> {
     }
 
     /// The buckets that are left, in their order.
-    fn finish(self, noise: Vec<NoiseValue>) -> NoisySets {
+    fn finish(self) -> NoisySets {
         let left = |at: &usize| self.alive[*at];
         let sets = (0..self.groups.len()).filter(left).map(|at| self.listed.iter().map(|of| of.of(at)).collect());
         let sets: PublishedSets = sets.collect();
         let merged = self.groups.len() - sets.len();
         let groups = self.groups.into_iter().zip(self.alive).filter(|(_, alive)| *alive).map(|(rows, _)| rows);
-        NoisySets { groups: groups.collect(), sets, noise, merged }
+        NoisySets { groups: groups.collect(), sets, noise: self.noise, merged }
     }
 }

@@ -167,16 +167,22 @@ pub(super) fn swap_noise(
         for (attribute, &wanted) in wanted.iter().enumerate() {
             while (noisy.sets[at][attribute].len() as u64) < wanted {
                 control.check()?;
-                let found = search.exchange(&noisy, at, attribute, stream);
-                let Some(added) = found else {
+                let mut best = search.best(&noisy, at, attribute, stream);
+                if best.is_empty() {
                     merge(&mut noisy, at, attribute)?;
                     search.owner = owners(sensitive, &noisy.groups);
                     at = 0;
                     continue 'groups;
-                };
-                for noise in added {
-                    noisy.sets[noise.group][noise.attribute].insert(noise.value);
-                    noisy.noise.push(noise);
+                }
+                while !best.is_empty() && (noisy.sets[at][attribute].len() as u64) < wanted {
+                    let (row, other) = best.swap_remove(stream.below(best.len() as u32) as usize);
+                    if noisy.sets[at][attribute].contains(&sensitive.others[attribute][other as usize]) {
+                        continue;
+                    }
+                    for noise in search.added(&noisy, at, row, other) {
+                        noisy.sets[noise.group][noise.attribute].insert(noise.value);
+                        noisy.noise.push(noise);
+                    }
                 }
             }
         }
@@ -213,22 +219,15 @@ impl<'a> ExchangeSearch<'a> {
         Self { sensitive, by_value, owner: owners(sensitive, groups) }
     }
 
-    /// Smallest additions that let a row with a new value be in the bucket, and a row of the bucket in its place.
-    fn exchange(
+    /// The rows of a bucket, each with one of a new value in another bucket, whose exchange adds the fewest values.
+    fn best(
         &self,
         noisy: &NoisySets,
         group: usize,
         attribute: usize,
         stream: &mut RandomStream,
-    ) -> Option<Vec<NoiseValue>> {
-        let missing = |group: usize, row: u32| {
-            let sets = &noisy.sets[group];
-            (0..self.sensitive.others.len()).filter_map(move |attribute| {
-                let value = self.sensitive.others[attribute][row as usize];
-                (!sets[attribute].contains(&value)).then_some(NoiseValue { group, attribute, value })
-            })
-        };
-        let mut best: Vec<Vec<NoiseValue>> = Vec::new();
+    ) -> Vec<(u32, u32)> {
+        let (mut best, mut least) = (Vec::new(), usize::MAX);
         for &row in &noisy.groups[group] {
             let rows = self.by_value.get(&self.sensitive.primary[row as usize]).map_or(&[][..], |rows| &rows[..]);
             let new = |other: &&u32| {
@@ -238,24 +237,28 @@ impl<'a> ExchangeSearch<'a> {
             // from a position that depends on the row, so that none is preferred
             let from = if rows.len() > NOISE_CANDIDATE_ROWS { stream.below(rows.len() as u32) as usize } else { 0 };
             for &other in rows[from..].iter().chain(&rows[..from]).filter(new).take(NOISE_CANDIDATE_ROWS) {
-                let mut added: Vec<NoiseValue> =
-                    missing(group, other).chain(missing(self.owner[other as usize], row)).collect();
-                added.sort_unstable();
-                added.dedup();
-                let least = best.first().map_or(usize::MAX, Vec::len);
-                if added.len() < least {
+                let added = self.added(noisy, group, row, other).len();
+                if added < least {
                     best.clear();
+                    least = added;
                 }
-                if added.len() <= least {
-                    best.push(added);
+                if added == least {
+                    best.push((row, other));
                 }
             }
         }
-        if best.is_empty() {
-            return None;
-        }
-        let chosen = stream.below(best.len() as u32) as usize;
-        Some(best.swap_remove(chosen))
+        best
+    }
+
+    /// The values that an exchange adds, attribute by attribute, first those of the bucket.
+    fn added(&self, noisy: &NoisySets, group: usize, row: u32, other: u32) -> Vec<NoiseValue> {
+        let missing = |group: usize, attribute: usize, row: u32| {
+            let value = self.sensitive.others[attribute][row as usize];
+            (!noisy.sets[group][attribute].contains(&value)).then_some(NoiseValue { group, attribute, value })
+        };
+        let owner = self.owner[other as usize];
+        let of = |attribute| missing(group, attribute, other).into_iter().chain(missing(owner, attribute, row));
+        (0..self.sensitive.others.len()).flat_map(of).collect()
     }
 }
 
