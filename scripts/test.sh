@@ -39,7 +39,7 @@ fi
 
 if cargo nextest --version >/dev/null 2>&1; then
     # tests of leases and time-outs wait, and leave their processor to others
-    export NEXTEST_TEST_THREADS="${NEXTEST_TEST_THREADS:-$((($(nproc) * 3 + 1) / 2))}"
+    export NEXTEST_TEST_THREADS="${NEXTEST_TEST_THREADS:-$(($(nproc) * 2))}"
     tests=(cargo nextest run --locked "$@")
 else
     tests=(cargo test --locked --lib --bins --tests "$@")

@@ -209,7 +209,8 @@ impl<'a> ExchangeSearch<'a> {
         let alike = &self.alike[&self.sensitive.primary[row as usize]];
         let owner = alike.owner(place);
         for (attribute, listed) in self.listed.iter_mut().enumerate() {
-            let (theirs, own) = (alike.codes(attribute)[place as usize], self.sensitive.others[attribute][row as usize]);
+            let theirs = alike.codes(attribute)[place as usize];
+            let own = self.sensitive.others[attribute][row as usize];
             for (group, value) in [(group, theirs), (owner, own)] {
                 if !listed.contains(group, value) {
                     listed.insert(group, value);

@@ -115,7 +115,7 @@ fn held(codes: &[[u32; 4]], bucket: &[usize], columns: &[&[u8]]) -> BTreeSet<BTr
 const CIRCLE: &[&[u8]] = &[&[0, 1], &[1, 2], &[0, 2], &[2, 3]];
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(24))]
+    #![proptest_config(ProptestConfig::with_cases(12))]
 
     #[test]
     fn overlapping_columns_hold_the_join_of_their_rows(

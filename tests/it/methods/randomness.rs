@@ -25,7 +25,7 @@ const KEYS: usize = 10_000;
 
 /// Keys of a test that makes whole releases, which take ten times as long; what is wired wrongly shows in fewer.
 fn releases() -> usize {
-    if seeds() > 1 { 2_500 } else { 1_500 }
+    if seeds() > 1 { 2_500 } else { 1_000 }
 }
 
 const SEED: u64 = 0x5EED_0000_2026;

@@ -267,10 +267,10 @@ fn reached(data: &Planted, tables: &[Published], rules: &[Rule]) -> Option<bool>
 #[test]
 fn no_posterior_exceeds_its_bound() {
     for (shape, seeded, enough) in [
-        (Shape::Single, 300, [60, 13, 1]),
-        (Shape::Linked, 300, [42, 5, 1]),
-        (Shape::Close, 140, [5, 5, 1]),
-        (Shape::Even, 200, [5, 1, 0]),
+        (Shape::Single, 180, [36, 7, 1]),
+        (Shape::Linked, 180, [25, 3, 1]),
+        (Shape::Close, 84, [3, 3, 1]),
+        (Shape::Even, 120, [3, 1, 0]),
         (Shape::Limited, 200, [5, 1, 0]),
     ] {
         // cases by number of releases
@@ -293,7 +293,7 @@ fn no_posterior_exceeds_its_bound() {
             "{shape:?}: {checked:?} by number of releases"
         );
         // a weaker method would be seen
-        let expected = if matches!(shape, Shape::Single | Shape::Linked) { 21 } else { 1 };
+        let expected = if matches!(shape, Shape::Single | Shape::Linked) { 12 } else { 1 };
         assert!(at_the_bound >= expected, "{shape:?}: {at_the_bound} at the bound");
     }
 }
@@ -302,7 +302,7 @@ fn no_posterior_exceeds_its_bound() {
 /// release.
 #[test]
 fn posteriors_of_several_attributes_are_bounded() {
-    for (shape, seeded, enough) in [(Shape::Joint, 430, 26), (Shape::Multi, 430, 26), (Shape::Tied, 270, 26)] {
+    for (shape, seeded, enough) in [(Shape::Joint, 260, 15), (Shape::Multi, 260, 15), (Shape::Tied, 160, 15)] {
         let (mut checked, mut pairs, mut at_the_bound) = (0, 0, 0);
         for seed in 0..seeded * seeds() {
             if let Case::Checked { releases, reached } = case(shape, &mut Random(seed)) {

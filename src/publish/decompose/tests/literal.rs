@@ -220,13 +220,7 @@ impl<'a> ExchangeSearch<'a> {
     }
 
     /// The rows of a bucket, each with one of a new value in another bucket, whose exchange adds the fewest values.
-    fn best(
-        &self,
-        noisy: &NoisySets,
-        group: usize,
-        attribute: usize,
-        stream: &mut RandomStream,
-    ) -> Vec<(u32, u32)> {
+    fn best(&self, noisy: &NoisySets, group: usize, attribute: usize, stream: &mut RandomStream) -> Vec<(u32, u32)> {
         let (mut best, mut least) = (Vec::new(), usize::MAX);
         for &row in &noisy.groups[group] {
             let rows = self.by_value.get(&self.sensitive.primary[row as usize]).map_or(&[][..], |rows| &rows[..]);
