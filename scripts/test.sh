@@ -44,11 +44,17 @@ if cargo nextest --version >/dev/null 2>&1; then
 else
     tests=(cargo test --locked --lib --bins --tests "$@")
 fi
-if [[ -n ${NO_POSTGRES:-} ]]; then
-    exec "${tests[@]}" </dev/null
-fi
-# in memory where there is room: tests make and drop hundreds of databases, of hundreds of files each
+# in memory where there is room: tests make and drop hundreds of stores, and wait for the disk at every commit
 if [[ -w /dev/shm ]] && (($(df --output=avail /dev/shm | tail -n 1) > 4 << 20)); then
     export PGTMP_ROOT="${PGTMP_ROOT:-/dev/shm}"
+    if [[ -z ${TMPDIR:-} ]]; then
+        TMPDIR=$(mktemp -d /dev/shm/guardian-tests.XXXXXX)
+        trap 'rm -rf "$TMPDIR"' EXIT
+        export TMPDIR
+    fi
 fi
-REQUIRE_POSTGRES=1 exec scripts/pg-tmp.sh run "${tests[@]}" </dev/null
+if [[ -n ${NO_POSTGRES:-} ]]; then
+    "${tests[@]}" </dev/null
+else
+    REQUIRE_POSTGRES=1 scripts/pg-tmp.sh run "${tests[@]}" </dev/null
+fi
