@@ -29,6 +29,37 @@ impl StructuralIndex<'_> {
         Some(at)
     }
 
+    /// The quote that closes the field whose opening one was the last mark, and whether there are doubled ones before it. `None`
+    /// where it is not there yet.
+    #[inline(always)]
+    pub(super) fn closing_quote(&mut self) -> Option<(usize, bool)> {
+        let mut doubled = false;
+        loop {
+            let mark = self.next()?;
+            if self.buffer[mark] != QUOTE {
+                continue;
+            }
+            if mark + 1 == self.filled {
+                return None;
+            }
+            if self.buffer[mark + 1] != QUOTE {
+                return Some((mark, doubled));
+            }
+            doubled = true;
+            self.next();
+        }
+    }
+
+    /// Goes on at a position in this block or a later one.
+    pub(super) fn skip_to(&mut self, at: usize) {
+        let blocks = (at - self.base) / BLOCK;
+        if blocks > 0 {
+            self.base += blocks * BLOCK;
+            self.classify();
+        }
+        self.mask &= u64::MAX << (at - self.base);
+    }
+
     /// Sets the mask for the block at `base`.
     #[inline(always)]
     pub(super) fn classify(&mut self) {

@@ -6,6 +6,7 @@ mod error;
 mod marks;
 mod options;
 mod reader;
+mod repeated;
 mod scanner;
 mod write;
 

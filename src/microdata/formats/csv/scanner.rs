@@ -8,17 +8,22 @@
 //! The input is classified 64 bytes at a time into a bit mask of delimiters, quotes and line ends, so that the cost of a
 //! field hardly depends on its length. A record that reaches past the buffer is begun again after a refill; refills at
 //! least double what is buffered of it, so this stays linear.
+//!
+//! Rows of a class begin with the same long cells. A record that begins as the one before has the same first fields: they are neither
+//! looked for nor undoubled again.
 
 use std::io::{self, Empty, Read};
 
 use super::blocks::{RecordBlock, RecordBlocks, UnreadBytes};
 use super::error::{CsvFault, RecordError};
 use super::marks::{BLOCK, QUOTE, StructuralIndex};
+use super::repeated::{MIN_REPEATED_BYTES, RepeatedFields, equal_bytes};
 use crate::microdata::{IngestLimits, ValueKey};
 
 const BOM: &[u8] = b"\xEF\xBB\xBF";
 const BUFFER: usize = 128 << 10;
 
+/// The bytes of a field in the buffer: of this record, or of an earlier one with the same field.
 #[derive(Clone, Copy, Debug)]
 struct Field {
     start: u32,
@@ -43,6 +48,10 @@ pub struct Scanner<R> {
     base: usize,
     mask: u64,
     fields: Vec<Field>,
+    /// How the next record begins.
+    repeated: RepeatedFields,
+    /// Where what follows each repeated field begins, in bytes from the beginning of the record.
+    ends: Vec<u32>,
     /// Fields with doubled quotes in the record under way.
     doubled: Vec<u32>,
     record: u64,
@@ -54,6 +63,8 @@ pub struct Scanner<R> {
 pub struct Record<'a> {
     buffer: &'a [u8],
     fields: &'a [Field],
+    /// [`Scanner::ends`] of its repeated fields.
+    ends: &'a [u32],
     number: u64,
     before: u64,
     start: usize,
@@ -87,7 +98,12 @@ impl<'a> Record<'a> {
     /// Where field `index` begins (inside its quotes), in bytes from the beginning of the input.
     #[must_use]
     pub fn field_byte(&self, index: usize) -> u64 {
-        self.before + u64::from(self.fields[index].start)
+        let field = self.fields[index];
+        if index >= self.ends.len() {
+            return self.before + u64::from(field.start);
+        }
+        let begin = index.checked_sub(1).map_or(0, |before| self.ends[before]);
+        self.byte() + u64::from(begin) + u64::from(field.quoted)
     }
 
     /// The bytes of the fields, with quotes removed, and whether each was quoted.
@@ -159,6 +175,8 @@ impl<R: Read> Scanner<R> {
             base: 0,
             mask: 0,
             fields: Vec::new(),
+            repeated: RepeatedFields::default(),
+            ends: Vec::new(),
             doubled: Vec::new(),
             record: 0,
             started: false,
@@ -189,12 +207,17 @@ impl<R: Read> Scanner<R> {
         if length > self.field_limit.min(self.record_limit) {
             self.check_sizes(start, length)?;
         }
+        let repeated = self.ends.len();
+        if length >= MIN_REPEATED_BYTES {
+            self.repeated = self.repeated(start);
+        }
         if !self.doubled.is_empty() {
             self.unescape();
         }
         let number = self.record;
         self.record += 1;
-        Ok(Some(Record { buffer: &self.buffer, fields: &self.fields, number, before: self.before, start }))
+        let ends = &self.ends[..repeated];
+        Ok(Some(Record { buffer: &self.buffer, fields: &self.fields, ends, number, before: self.before, start }))
     }
 
     /// Finds the fields of the record at `position` and moves behind it, or leaves everything as it was.
@@ -204,9 +227,14 @@ impl<R: Read> Scanner<R> {
         let (filled, delimiter) = (*filled, *delimiter);
         let buffer = &buffer[..filled + BLOCK];
         let mut marks = StructuralIndex { buffer, filled, delimiter, base: self.base, mask: self.mask };
-        fields.clear();
+        let RepeatedFields { number, bytes } = std::mem::take(&mut self.repeated);
+        fields.truncate(number);
+        self.ends.truncate(number);
         self.doubled.clear();
-        let mut start = self.position;
+        let mut start = self.position + bytes;
+        if bytes > 0 {
+            marks.skip_to(start);
+        }
         loop {
             let Some(mut at) = marks.next() else { return Step::More };
             let mut field = Field { start: start as u32, end: at as u32, quoted: false };
@@ -214,21 +242,7 @@ impl<R: Read> Scanner<R> {
                 if at != start {
                     return Step::Fault { at, fault: CsvFault::BareQuote };
                 }
-                let mut doubled = false;
-                let close = loop {
-                    let Some(mark) = marks.next() else { return Step::More };
-                    if buffer[mark] != QUOTE {
-                        continue;
-                    }
-                    if mark + 1 == filled {
-                        return Step::More;
-                    }
-                    if buffer[mark + 1] != QUOTE {
-                        break mark;
-                    }
-                    doubled = true;
-                    marks.next();
-                };
+                let Some((close, doubled)) = marks.closing_quote() else { return Step::More };
                 if doubled {
                     self.doubled.push(fields.len() as u32);
                 }
@@ -258,6 +272,21 @@ impl<R: Read> Scanner<R> {
         self.base = marks.base;
         self.mask = marks.mask;
         Step::Record
+    }
+
+    /// The fields of the record at `start`, read to its end, that the next one begins with. The last field never counts.
+    fn repeated(&mut self, start: usize) -> RepeatedFields {
+        let (record, next) = (&self.buffer[start..self.position], &self.buffer[self.position..self.filled]);
+        let equal = equal_bytes(record, next);
+        if equal < MIN_REPEATED_BYTES {
+            return RepeatedFields::default();
+        }
+        let known = self.ends.len();
+        let new = self.fields[..self.fields.len() - 1].iter().skip(known);
+        self.ends.extend(new.map(|field| field.end + u32::from(field.quoted) + 1 - start as u32));
+        let number = self.ends.partition_point(|end| *end as usize <= equal);
+        let bytes = number.checked_sub(1).map_or(0, |last| self.ends[last] as usize);
+        if bytes < MIN_REPEATED_BYTES { RepeatedFields::default() } else { RepeatedFields { number, bytes } }
     }
 
     /// Moves the record under way to the front of the buffer and fills the rest.
@@ -480,6 +509,41 @@ mod tests {
         );
     }
 
+    /// The text of rows of cells, each with whether it is quoted, and where their texts begin.
+    fn written(rows: &[Vec<(String, bool)>], crlf: bool) -> (String, Vec<Vec<u64>>) {
+        let (mut text, mut begins) = (String::new(), Vec::new());
+        for row in rows {
+            let mut of_row = Vec::new();
+            for (at, (cell, quoted)) in row.iter().enumerate() {
+                text += if at > 0 { "," } else { "" };
+                of_row.push(text.len() as u64 + u64::from(*quoted));
+                text += &if *quoted { format!("\"{}\"", cell.replace('"', "\"\"")) } else { cell.clone() };
+            }
+            begins.push(of_row);
+            text += if crlf { "\r\n" } else { "\n" };
+        }
+        (text, begins)
+    }
+
+    /// Rows of long cells, of which neighbours begin with the same ones: the number of equal cells, and one that follows.
+    fn repetitive() -> impl Strategy<Value = Vec<Vec<(String, bool)>>> {
+        let cell = ("[a-b\",\n]{0,12}", 0_usize..40).prop_map(|(cell, times)| (cell.repeat(times), true));
+        let cell = prop_oneof![cell, ("[a-b]{0,90}", any::<bool>())];
+        (2_usize..6).prop_flat_map(move |width| {
+            let row = (0..=width, prop::collection::vec(cell.clone(), width));
+            prop::collection::vec(row, 1..12).prop_map(|rows| {
+                let mut whole: Vec<Vec<(String, bool)>> = Vec::new();
+                for (equal, mut row) in rows {
+                    if let Some(before) = whole.last() {
+                        row[..equal].clone_from_slice(&before[..equal]);
+                    }
+                    whole.push(row);
+                }
+                whole
+            })
+        })
+    }
+
     fn table() -> impl Strategy<Value = Vec<Vec<String>>> {
         (2..5_usize).prop_flat_map(|columns| {
             prop::collection::vec(prop::collection::vec("[a-c,;\"\r\n \u{e9}]{0,40}", columns), 1..30)
@@ -501,6 +565,25 @@ mod tests {
             let ours = scan_with(&bytes, Some(delimiter), 7, &IngestLimits::default()).unwrap();
             let ours: Vec<Vec<Vec<u8>>> = ours.into_iter().map(|row| row.into_iter().map(|field| field.0).collect()).collect();
             prop_assert_eq!(ours, theirs);
+        }
+
+        #[test]
+        fn repeated_fields_are_read_like_others(rows in repetitive(), crlf: bool, ended: bool, times in prop::sample::select(vec![1, 40])) {
+            let rows: Vec<_> = std::iter::repeat_n(rows, times).flatten().collect();
+            let (mut text, begins) = written(&rows, crlf);
+            if !ended {
+                text.truncate(text.trim_end_matches(['\r', '\n']).len());
+            }
+            let mut scanner = Scanner::new(text.as_bytes(), Some(b','), &IngestLimits::default());
+            for (row, begins) in rows.iter().zip(begins) {
+                let record = scanner.next_record().unwrap().unwrap();
+                let read: Vec<(String, bool)> =
+                    record.iter().map(|(cell, quoted)| (String::from_utf8(cell.to_vec()).unwrap(), quoted)).collect();
+                prop_assert_eq!(&read, row);
+                prop_assert_eq!(record.byte(), begins[0] - u64::from(row[0].1));
+                prop_assert_eq!((0..row.len()).map(|at| record.field_byte(at)).collect::<Vec<_>>(), begins);
+            }
+            prop_assert!(scanner.next_record().unwrap().is_none());
         }
 
         #[test]
